@@ -1,0 +1,50 @@
+# `make test` and `make demo` are the two commands of this project; `make help` lists the rest.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help test check demo bench format lint types imports pytest clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Millstream needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing into $(VENV) (the first time takes some minutes: PySpark is built from its source archive)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@
+
+test: check ## set everything up and pass all checks
+
+check: format lint types imports pytest
+
+format: $(READY) ## check the formatting (make fix mends it)
+	@$(BIN)/ruff format --check .
+
+lint: $(READY) ## ruff
+	@$(BIN)/ruff check .
+
+types: $(READY) ## mypy --strict
+	@$(BIN)/mypy
+
+imports: $(READY) ## the import contracts of pyproject.toml
+	@$(BIN)/lint-imports
+
+pytest: $(READY) ## the tests alone
+	@$(BIN)/python -m pytest
+
+fix: $(READY) ## format, and mend what ruff can
+	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
+.PHONY: fix
+
+demo: $(READY) ## the main job on real data: flights and weather through topics into a table and a chart
+	@$(BIN)/python examples/flights/demo.py
+
+bench: $(READY) ## throughput, latency, start-up and memory, beside the peers found on this machine
+	@$(BIN)/python -m bench
+
+clean: ## remove what the other targets made
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis src/*.egg-info

@@ -1,0 +1,46 @@
+"""Errors of the Kafka codecs: bytes that do not follow the protocol.
+
+    WireError
+    ├── MalformedMessage       a request, a response or a field that cannot be decoded
+    └── InvalidBatch           a record batch that must not be stored
+        ├── CorruptBatch           the checksum or the framing is wrong
+        ├── UnsupportedCodec       an unknown compression codec
+        └── InvalidRecords         the header and the records disagree
+
+They are always the peer's fault. Our own mistakes raise the usual Python exceptions, loudly.
+"""
+
+from millstream.model.errors import MillstreamError
+
+__all__ = [
+    "CorruptBatch",
+    "InvalidBatch",
+    "InvalidRecords",
+    "MalformedMessage",
+    "UnsupportedCodec",
+    "WireError",
+]
+
+
+class WireError(MillstreamError):
+    """Base of the errors of this package."""
+
+
+class MalformedMessage(WireError):
+    """A message cannot be decoded: it is too short, a length is impossible, or text is not UTF-8."""
+
+
+class InvalidBatch(WireError):
+    """A record batch that must not be stored."""
+
+
+class CorruptBatch(InvalidBatch):
+    """The checksum of a record batch, or the way it is framed, is wrong."""
+
+
+class UnsupportedCodec(InvalidBatch):
+    """A record batch is compressed with a codec that does not exist."""
+
+
+class InvalidRecords(InvalidBatch):
+    """The header of a record batch and the records in it disagree."""
