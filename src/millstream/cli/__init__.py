@@ -1,0 +1,1 @@
+"""The `millstream` command: `main` dispatches, and each sub-command lives in a module of its own."""

@@ -1,0 +1,338 @@
+"""The metadata store: everything durable that is not a batch.
+
+SQLAlchemy Core on embedded SQLite, or on another database by URL. Readers never ask it: the broker loads all of it
+at the start and keeps it in memory. Writers hand in changes; whatever has gathered while a transaction ran goes
+into the next one, off the loop's thread, and is answered when that has been committed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Delete,
+    Engine,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    create_engine,
+    delete,
+    event,
+    insert,
+    select,
+)
+from sqlalchemy.exc import SQLAlchemyError
+
+from millstream.model.pending import Pending
+from millstream.model.runtime import Runtime
+from millstream.storage.errors import StorageError
+
+__all__ = [
+    "Change",
+    "CommittedOffset",
+    "DeleteOffsets",
+    "DeleteTopic",
+    "MetadataFailed",
+    "MetadataStore",
+    "PutOffset",
+    "PutTopic",
+    "PutValue",
+    "Snapshot",
+    "StoredTopic",
+]
+
+METADATA_LANE: Final = "metadata"
+
+_tables = MetaData()
+_values = Table("cluster_values", _tables, Column("name", String, primary_key=True), Column("value", Text))
+_topics = Table(
+    "topics",
+    _tables,
+    Column("id", String(36), primary_key=True),
+    Column("tenant", Text, nullable=False),
+    Column("namespace", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("partitions", Integer, nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+)
+_configs = Table(
+    "topic_configs",
+    _tables,
+    Column("topic_id", String(36), primary_key=True),
+    Column("key", String, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+_offsets = Table(
+    "group_offsets",
+    _tables,
+    Column("group_id", String, primary_key=True),
+    Column("topic_id", String(36), primary_key=True),
+    Column("partition", Integer, primary_key=True),
+    Column("offset", BigInteger, nullable=False),
+    Column("leader_epoch", Integer, nullable=False),
+    Column("note", Text, nullable=False),
+    Column("committed_ms", BigInteger, nullable=False),
+)
+
+
+class MetadataFailed(StorageError):
+    """The metadata store could not commit. Nothing of the change was kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTopic:
+    """A topic as the store keeps it."""
+
+    id: UUID
+    tenant: str
+    namespace: str
+    name: str
+    partitions: int
+    created_ms: int
+    configs: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedOffset:
+    """How far a group has come in one partition.
+
+    Args:
+        offset: of the next record it wants.
+        leader_epoch: as the client gave it, -1 for none.
+        note: text the client keeps with it.
+        committed_ms: when it was committed.
+    """
+
+    offset: int
+    leader_epoch: int
+    note: str
+    committed_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class PutValue:
+    """Set one of the cluster's own values."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutTopic:
+    """Create a topic, or replace what is stored of it."""
+
+    topic: StoredTopic
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTopic:
+    """Delete a topic, its configs and all offsets committed in it."""
+
+    topic_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class PutOffset:
+    """Commit an offset."""
+
+    group_id: str
+    topic_id: UUID
+    partition: int
+    committed: CommittedOffset
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOffsets:
+    """Delete the offsets of a group: of one partition, or all if no topic is given."""
+
+    group_id: str
+    topic_id: UUID | None = None
+    partition: int = -1
+
+
+Change = PutValue | PutTopic | DeleteTopic | PutOffset | DeleteOffsets
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All of the store at the start. Offsets by (group, topic id, partition)."""
+
+    values: dict[str, str]
+    topics: list[StoredTopic]
+    offsets: dict[tuple[str, UUID, int], CommittedOffset]
+
+
+class MetadataStore:
+    """The store. Everything but `submit` runs off the loop's thread or before there is a loop.
+
+    Args:
+        runtime: the lane for its transactions.
+        url: an SQLAlchemy URL.
+        durable: whether a commit is on the disk when it returns.
+    """
+
+    def __init__(self, runtime: Runtime, url: str, *, durable: bool) -> None:
+        self._runtime = runtime
+        self._engine = _engine(url, durable=durable)
+        self._queue: list[tuple[Sequence[Change], Pending[None]]] = []
+        self._running = False
+
+    def load(self) -> Snapshot:
+        """Make the tables if need be, and read everything.
+
+        Raises:
+            MetadataFailed: the database cannot be opened or read.
+        """
+        try:
+            _tables.create_all(self._engine)
+            with self._engine.connect() as connection:
+                return _load(connection)
+        except SQLAlchemyError as error:
+            raise MetadataFailed(f"the metadata store cannot be read: {_reason(error)}") from None
+
+    def submit(self, changes: Sequence[Change]) -> Pending[None]:
+        """Make changes, all or none of them.
+
+        Returns:
+            Resolves once they are committed; fails with MetadataFailed.
+        """
+        pending: Pending[None] = Pending()
+        self._queue.append((changes, pending))
+        if not self._running:
+            self._running = True
+            self._runtime.call_soon(self._start)
+        return pending
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    def _start(self) -> None:
+        queue, self._queue = self._queue, []
+        done = self._runtime.run_blocking(METADATA_LANE, lambda: self._commit([changes for changes, _ in queue]))
+
+        def finish(outcome: Pending[str | None]) -> None:
+            reason = outcome.result()
+            for _, pending in queue:
+                if reason is None:
+                    pending.resolve(None)
+                else:
+                    pending.fail(MetadataFailed(f"the metadata store could not commit: {reason}"))
+            if self._queue:
+                self._start()
+            else:
+                self._running = False
+
+        done.when_done(finish)
+
+    def _commit(self, groups: list[Sequence[Change]]) -> str | None:
+        try:
+            with self._engine.begin() as connection:
+                for changes in groups:
+                    for change in changes:
+                        _apply(connection, change)
+        except SQLAlchemyError as error:
+            return _reason(error)
+        return None
+
+
+def _engine(url: str, *, durable: bool) -> Engine:
+    engine = create_engine(url)
+    if engine.dialect.name == "sqlite":
+
+        @event.listens_for(engine, "connect")
+        def tune(connection: object, _: object) -> None:
+            cursor = connection.cursor()  # type: ignore[attr-defined]  # the driver's own type is not known here
+            cursor.execute("PRAGMA journal_mode=WAL")
+            cursor.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
+            cursor.close()
+
+    return engine
+
+
+def _reason(error: SQLAlchemyError) -> str:
+    return str(getattr(error, "orig", None) or error).splitlines()[0]
+
+
+def _load(connection: Connection) -> Snapshot:
+    values = {row.name: row.value for row in connection.execute(select(_values))}
+    configs: dict[str, dict[str, str]] = {}
+    for row in connection.execute(select(_configs)):
+        configs.setdefault(row.topic_id, {})[row.key] = row.value
+    topics = [
+        StoredTopic(
+            UUID(row.id),
+            row.tenant,
+            row.namespace,
+            row.name,
+            row.partitions,
+            row.created_ms,
+            configs.get(row.id, {}),
+        )
+        for row in connection.execute(select(_topics))
+    ]
+    offsets = {
+        (row.group_id, UUID(row.topic_id), row.partition): CommittedOffset(
+            row.offset, row.leader_epoch, row.note, row.committed_ms
+        )
+        for row in connection.execute(select(_offsets))
+    }
+    return Snapshot(values, topics, offsets)
+
+
+def _apply(connection: Connection, change: Change) -> None:
+    match change:
+        case PutValue(name, value):
+            connection.execute(delete(_values).where(_values.c.name == name))
+            connection.execute(insert(_values).values(name=name, value=value))
+        case PutTopic(topic):
+            _delete_topic(connection, topic.id)
+            connection.execute(
+                insert(_topics).values(
+                    id=str(topic.id),
+                    tenant=topic.tenant,
+                    namespace=topic.namespace,
+                    name=topic.name,
+                    partitions=topic.partitions,
+                    created_ms=topic.created_ms,
+                )
+            )
+            for key, value in topic.configs.items():
+                connection.execute(insert(_configs).values(topic_id=str(topic.id), key=key, value=value))
+        case DeleteTopic(topic_id):
+            _delete_topic(connection, topic_id)
+            connection.execute(delete(_offsets).where(_offsets.c.topic_id == str(topic_id)))
+        case PutOffset(group_id, topic_id, partition, committed):
+            connection.execute(_one_offset(group_id, topic_id, partition))
+            connection.execute(
+                insert(_offsets).values(
+                    group_id=group_id,
+                    topic_id=str(topic_id),
+                    partition=partition,
+                    offset=committed.offset,
+                    leader_epoch=committed.leader_epoch,
+                    note=committed.note,
+                    committed_ms=committed.committed_ms,
+                )
+            )
+        case DeleteOffsets(group_id, None, _):
+            connection.execute(delete(_offsets).where(_offsets.c.group_id == group_id))
+        case DeleteOffsets(group_id, UUID() as topic_id, partition):
+            connection.execute(_one_offset(group_id, topic_id, partition))
+
+
+def _one_offset(group_id: str, topic_id: UUID, partition: int) -> Delete:
+    return delete(_offsets).where(
+        _offsets.c.group_id == group_id, _offsets.c.topic_id == str(topic_id), _offsets.c.partition == partition
+    )
+
+
+def _delete_topic(connection: Connection, topic_id: UUID) -> None:
+    connection.execute(delete(_topics).where(_topics.c.id == str(topic_id)))
+    connection.execute(delete(_configs).where(_configs.c.topic_id == str(topic_id)))

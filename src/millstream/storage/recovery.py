@@ -1,0 +1,117 @@
+"""Opening the log of a partition from whatever a stop, clean or not, has left of it.
+
+A segment whose index file vouches for its whole log file is taken as it is. Any other is scanned from where its
+index ends: every frame is verified; a torn tail of the last segment is cut, and damage anywhere else becomes a
+hole that is reported and never served.
+"""
+
+import logging
+from dataclasses import dataclass
+
+from millstream.storage.files import Files
+from millstream.storage.index import SegmentIndex, decode_index
+from millstream.storage.log import START_OFFSET_FILE, LogSettings, PartitionLog
+from millstream.storage.producers import ProducerStates
+from millstream.storage.segment import Segment, scan, segment_name
+
+__all__ = ["RecoveryReport", "open_log"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class RecoveryReport:
+    """What opening a log found.
+
+    Args:
+        scanned_bytes: read and verified because no index vouched for them.
+        cut_bytes: torn tail that was cut off.
+        holes: damaged stretches known in the log.
+    """
+
+    scanned_bytes: int = 0
+    cut_bytes: int = 0
+    holes: int = 0
+
+
+def open_log(files: Files, directory: str, settings: LogSettings, now_ms: int) -> tuple[PartitionLog, RecoveryReport]:
+    """Open a partition's log, created if there is none.
+
+    Args:
+        files: the door to the disk.
+        directory: the log's own directory.
+        settings: how it is kept.
+        now_ms: the time of the opening.
+
+    Raises:
+        OSError, DiskFull: the directory cannot be used.
+    """
+    files.make_directory(directory)
+    report = RecoveryReport()
+    bases = _base_offsets(files, directory)
+    start_offset = _start_offset(files, directory)
+    if not bases:
+        bases = [start_offset]
+    segments: list[Segment] = []
+    producers = ProducerStates()
+    for place, base_offset in enumerate(bases):
+        last = place == len(bases) - 1
+        next_base = None if last else bases[place + 1]
+        segment, producers = _open_segment(files, directory, base_offset, next_base, producers, report, now_ms)
+        segments.append(segment)
+    start_offset = max(start_offset, segments[0].base_offset)
+    # A deletion up to the very end of a log that lost its tail must not leave a start behind the end.
+    start_offset = min(start_offset, segments[-1].next_offset)
+    return PartitionLog(files, directory, settings, segments, start_offset, producers), report
+
+
+def _base_offsets(files: Files, directory: str) -> list[int]:
+    names = files.list_directory(directory)
+    stems = {name.removesuffix(".log") for name in names if name.endswith(".log")}
+    for name in names:
+        if name.endswith(".new") or (name.endswith(".index") and name.removesuffix(".index") not in stems):
+            files.remove(f"{directory}/{name}")
+    return sorted(int(stem) for stem in stems if stem.isdecimal())
+
+
+def _start_offset(files: Files, directory: str) -> int:
+    content = files.read_whole(f"{directory}/{START_OFFSET_FILE}")
+    return int(content) if content is not None and content.isdigit() else 0
+
+
+def _open_segment(
+    files: Files,
+    directory: str,
+    base_offset: int,
+    next_base: int | None,
+    producers: ProducerStates,
+    report: RecoveryReport,
+    now_ms: int,
+) -> tuple[Segment, ProducerStates]:
+    stem = f"{directory}/{segment_name(base_offset)}"
+    log_bytes = files.size(stem + ".log")
+    content = files.read_whole(stem + ".index")
+    decoded = decode_index(base_offset, content) if content is not None else None
+    if decoded is not None and decoded[0].log_bytes <= log_bytes:
+        index = decoded[0]
+        producers = ProducerStates.decode(decoded[1])
+    else:
+        index = SegmentIndex(base_offset)
+    segment = Segment(files, directory, index, created_ms=now_ms)
+    if next_base is None:
+        segment.open()
+    if index.log_bytes < log_bytes:
+        report.scanned_bytes += log_bytes - index.log_bytes
+        torn_bytes = scan(segment, index, producers, log_bytes, next_base)
+        if torn_bytes:
+            _log.warning("torn tail file=%s position=%d bytes=%d: cut", stem, log_bytes - torn_bytes, torn_bytes)
+            segment.file.truncate(index.log_bytes)
+            report.cut_bytes += torn_bytes
+        segment.take_over(index)
+        if next_base is not None:
+            segment.write_index(producers.encode())
+    if next_base is not None and segment.next_offset < next_base:
+        _log.error("damage file=%s.log offsets=%d..%d: the file was cut", stem, segment.next_offset, next_base - 1)
+    report.holes += len(index.holes)
+    segment.drop_index()
+    return segment, producers

@@ -1,0 +1,167 @@
+"""Walking over the frames of a log file: every frame is verified before anything is done with it."""
+
+import struct
+from collections.abc import Callable, Iterator
+from enum import Enum
+from typing import Final, NamedTuple
+
+from crc32c import crc32c
+
+from millstream.model.frame import (
+    CRC_FROM,
+    HEADER_BYTES,
+    LENGTH_OVERHEAD,
+    FrameHeader,
+    Magic,
+    read_frame_header,
+)
+
+__all__ = ["Stop", "Taken", "find_frame", "take_frames", "walk_frames"]
+
+ReadAt = Callable[[int, int], bytes]
+"""Reads (position, size) from a log file; shorter only at its end."""
+
+_START: Final = struct.Struct(">qiibIhi")  # the header up to last_offset_delta
+_MAGICS: Final = frozenset(int(magic) for magic in Magic)
+_BODY_BYTES_MIN: Final = HEADER_BYTES - LENGTH_OVERHEAD
+_CHUNK_BYTES: Final = 4 * 1024 * 1024
+"""Read at a time when a file is scanned: large enough that the calls do not count, small beside the server."""
+
+
+class Stop(Enum):
+    """Why a walk ended."""
+
+    LIMIT = "limit"
+    SHORT = "short"
+    DAMAGED = "damaged"
+
+
+class Taken(NamedTuple):
+    """What a walk over a piece of a log file found.
+
+    Args:
+        start, stop: position in the piece of the first frame taken and behind the last; equal if none was.
+        position: where the walk ended, behind the last verified frame.
+        next_offset: the base offset that a frame at `position` must have.
+        reason: why it ended there.
+        needed_bytes: if it ended SHORT, what the next frame says it takes; at least a header.
+    """
+
+    start: int
+    stop: int
+    position: int
+    next_offset: int
+    reason: Stop
+    needed_bytes: int
+
+
+def take_frames(data: memoryview, expected_offset: int, wanted_offset: int, max_bytes: int) -> Taken:
+    """Find the verified frames in a piece of a log file that a reader wants.
+
+    Args:
+        data: a piece that begins with a frame.
+        expected_offset: the base offset which that frame must have.
+        wanted_offset: frames that end before it are verified and passed over.
+        max_bytes: frames are taken up to this size together; the first is taken whatever its size.
+    """
+    position = 0
+    start = -1
+    end = len(data)
+    unpack = _START.unpack_from
+    while True:
+        left = end - position
+        if left < HEADER_BYTES:
+            reason, needed = Stop.SHORT, HEADER_BYTES
+            break
+        base, length, epoch, magic, crc, _, delta = unpack(data, position)
+        size = length + LENGTH_OVERHEAD
+        if base != expected_offset or epoch or magic not in _MAGICS or length < _BODY_BYTES_MIN:
+            reason, needed = Stop.DAMAGED, 0
+            break
+        if start >= 0 and position + size - start > max_bytes:
+            reason, needed = Stop.LIMIT, 0
+            break
+        if size > left:
+            reason, needed = Stop.SHORT, size
+            break
+        if crc32c(data[position + CRC_FROM : position + size]) != crc:
+            reason, needed = Stop.DAMAGED, 0
+            break
+        expected_offset = base + delta + 1
+        if start < 0 and expected_offset > wanted_offset:
+            start = position
+        position += size
+    if start < 0:
+        start = position
+    return Taken(start, position, position, expected_offset, reason, needed)
+
+
+def walk_frames(
+    read: ReadAt, position: int, expected_offset: int, log_bytes: int
+) -> Iterator[tuple[int, FrameHeader]]:
+    """Go over the verified frames of a log file, in order, up to the first that is damaged or cut off.
+
+    Args:
+        read: reads the file.
+        position: where a frame begins.
+        expected_offset: its base offset.
+        log_bytes: size of the file.
+
+    Yields:
+        The position and the header of each frame.
+    """
+    chunk_bytes = _CHUNK_BYTES
+    while position < log_bytes:
+        data = memoryview(read(position, min(chunk_bytes, log_bytes - position)))
+        taken = take_frames(data, expected_offset, expected_offset, len(data))
+        at = 0
+        while at < taken.stop:
+            header = read_frame_header(data, at)
+            yield position + at, header
+            at += header.size
+        position += taken.stop
+        expected_offset = taken.next_offset
+        if taken.reason is Stop.DAMAGED or position + taken.needed_bytes > log_bytes:
+            return
+        chunk_bytes = max(_CHUNK_BYTES, taken.needed_bytes)
+
+
+def find_frame(
+    read: ReadAt, position: int, min_offset: int, max_offset: int, log_bytes: int
+) -> tuple[int, int] | None:
+    """Find the next whole, valid frame behind damage.
+
+    Args:
+        read: reads the file.
+        position: where to look from.
+        min_offset, max_offset: its base offset must lie between them, both included.
+        log_bytes: size of the file.
+
+    Returns:
+        Its position and base offset; None if there is none up to the end of the file.
+    """
+    marks = [bytes(4) + bytes([magic]) for magic in _MAGICS]  # leader epoch 0 and the magic, at byte 12
+    mark_at = 12
+    while position + HEADER_BYTES <= log_bytes:
+        data = read(position, min(_CHUNK_BYTES, log_bytes - position))
+        for candidate in sorted(_places(data, marks)):
+            at = position + candidate - mark_at
+            if candidate < mark_at or at + HEADER_BYTES > log_bytes:
+                continue
+            header = read_frame_header(read(at, HEADER_BYTES))
+            plausible = min_offset <= header.base_offset <= max_offset and header.length >= _BODY_BYTES_MIN
+            if not plausible or at + header.size > log_bytes:
+                continue
+            frame = memoryview(read(at, header.size))
+            if crc32c(frame[CRC_FROM:]) == header.crc:
+                return at, header.base_offset
+        position += max(len(data) - HEADER_BYTES, 1)
+    return None
+
+
+def _places(data: bytes, marks: list[bytes]) -> Iterator[int]:
+    for mark in marks:
+        at = data.find(mark)
+        while at >= 0:
+            yield at
+            at = data.find(mark, at + 1)

@@ -1,0 +1,225 @@
+"""Record batches of magic 2: checking what a producer sent, taking one apart, building one.
+
+A batch is the frame of `millstream.model.frame` with a body of records, compressed as a whole. A record is
+
+    length: varint, attributes: int8, timestamp_delta: varlong, offset_delta: varint,
+    key: varint length and bytes, value: the same, headers: varint count and (key, value) each
+
+with lengths of -1 for null; all varints are zigzag.
+
+Source: Apache Kafka documentation, "Record Batch" and "Record".
+"""
+
+import struct
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from millstream.model.frame import (
+    CODEC_MASK,
+    HEADER_BYTES,
+    Attributes,
+    FrameHeader,
+    Magic,
+    frame_crc,
+    read_frame_header,
+)
+from millstream.model.record import Record
+from millstream.wire.compression import Codec, CompressionError, compress, decompress
+from millstream.wire.kafka.errors import CorruptBatch, InvalidRecords, UnsupportedCodec
+from millstream.wire.kafka.primitives import signed_varint
+
+__all__ = ["build_batch", "check_batch", "read_records"]
+
+_CODECS: Final = {int(codec): codec for codec in Codec}
+_HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+
+
+def check_batch(batch: memoryview) -> FrameHeader:
+    """Check that a batch may be stored: framing, checksum, counts, codec and every record's place.
+
+    Args:
+        batch: the records field of one partition in a Produce request.
+
+    Returns:
+        The header of the batch.
+
+    Raises:
+        CorruptBatch: too short, not the length it says, or a wrong checksum.
+        UnsupportedCodec: the codec does not exist.
+        InvalidRecords: anything else that a reader could not make sense of.
+    """
+    if len(batch) < HEADER_BYTES:
+        raise CorruptBatch(f"a batch of {len(batch)} bytes is shorter than its header")
+    header = read_frame_header(batch)
+    if header.magic != Magic.KAFKA_V2:
+        raise InvalidRecords(f"a batch of magic {header.magic} where only 2 is allowed")
+    if header.size > len(batch) or header.size < HEADER_BYTES:
+        raise CorruptBatch(f"a batch says it has {header.size} bytes, and {len(batch)} were sent")
+    if header.size < len(batch):
+        raise InvalidRecords("more than one batch was sent for a partition")
+    if frame_crc(batch) != header.crc:
+        raise CorruptBatch("the checksum of a batch is wrong")
+    codec = _CODECS.get(header.attributes & CODEC_MASK)
+    if codec is None:
+        raise UnsupportedCodec(f"there is no compression codec {header.attributes & CODEC_MASK}")
+    if header.attributes & Attributes.CONTROL:
+        raise InvalidRecords("a client may not write a control batch")
+    if header.record_count < 1 or header.last_offset_delta != header.record_count - 1:
+        raise InvalidRecords(
+            f"a batch of {header.record_count} records has a last offset delta of {header.last_offset_delta}"
+        )
+    if header.producer_id >= 0 and (header.producer_epoch < 0 or header.base_sequence < 0):
+        raise InvalidRecords("a batch has a producer id but no epoch or sequence")
+    try:
+        body = decompress(codec, batch[HEADER_BYTES:])
+    except CompressionError as error:
+        raise CorruptBatch(str(error)) from None
+    _check_places(body, header.record_count)
+    return header
+
+
+def _check_places(body: memoryview, count: int) -> None:
+    """Check that the body is `count` records, the n-th with offset delta n, and nothing else."""
+    position = 0
+    end = len(body)
+    try:
+        for index in range(count):
+            length = body[position]
+            position += 1
+            if length >= 128:
+                # Two bytes hold the lengths up to 8191, which are nearly all there are.
+                more = body[position]
+                if more < 128:
+                    length = length & 127 | more << 7
+                    position += 1
+                else:
+                    length, position = _raw_varint(body, position - 1)
+            field = position + 1  # behind the attributes
+            position += length >> 1
+            while body[field] >= 128:  # the timestamp delta
+                field += 1
+            field += 1
+            delta = body[field]
+            if delta >= 128:
+                delta, field = _raw_varint(body, field)
+            if delta != index << 1 or length & 1 or field >= position:
+                raise InvalidRecords(f"record {index} of a batch is not where its header says")
+    except IndexError:
+        raise InvalidRecords(f"a batch ends before its {count} records do") from None
+    if position != end:
+        raise InvalidRecords(f"the {count} records of a batch end {end - position} bytes before it does")
+
+
+def _raw_varint(buf: memoryview, position: int) -> tuple[int, int]:
+    """Read a varint without undoing the zigzag; IndexError at the end of the buffer."""
+    value = shift = 0
+    while True:
+        byte = buf[position]
+        position += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, position
+        shift += 7
+        if shift > 63:
+            raise InvalidRecords("a varint in a record has more than 64 bits")
+
+
+def _varint(buf: memoryview, position: int) -> tuple[int, int]:
+    value, position = _raw_varint(buf, position)
+    return (value >> 1) ^ -(value & 1), position
+
+
+def read_records(batch: memoryview) -> Iterator[Record]:
+    """Take a stored batch apart.
+
+    Args:
+        batch: one whole frame of magic 2.
+
+    Raises:
+        CorruptBatch: the body cannot be decompressed.
+        InvalidRecords: the records do not fit the body.
+    """
+    header = read_frame_header(batch)
+    try:
+        body = decompress(Codec(header.attributes & CODEC_MASK), batch[HEADER_BYTES : header.size])
+    except CompressionError as error:
+        raise CorruptBatch(str(error)) from None
+    append_time = bool(header.attributes & Attributes.LOG_APPEND_TIME)
+    position = 0
+    try:
+        for _ in range(header.record_count):
+            length, position = _varint(body, position)
+            stop = position + length
+            timestamp_delta, position = _varint(body, position + 1)
+            offset_delta, position = _varint(body, position)
+            key, position = _bytes(body, position)
+            value, position = _bytes(body, position)
+            count, position = _varint(body, position)
+            headers = []
+            for _ in range(count):
+                name, position = _bytes(body, position)
+                content, position = _bytes(body, position)
+                headers.append((str(name or b"", "utf-8", "replace"), content))
+            yield Record(
+                offset=header.base_offset + offset_delta,
+                timestamp_ms=header.max_timestamp if append_time else header.first_timestamp + timestamp_delta,
+                key=key,
+                value=value,
+                headers=tuple(headers),
+                append_time=append_time,
+            )
+            position = stop
+    except IndexError:
+        raise InvalidRecords("a batch ends before its records do") from None
+
+
+def _bytes(body: memoryview, position: int) -> tuple[bytes | None, int]:
+    length, position = _varint(body, position)
+    if length < 0:
+        return None, position
+    if length > len(body) - position:
+        raise InvalidRecords("a field of a record is longer than its batch")
+    return bytes(body[position : position + length]), position + length
+
+
+def build_batch(
+    records: Iterable[Record],
+    *,
+    codec: Codec = Codec.NONE,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+) -> bytearray:
+    """Build a batch of records, which get the offsets 0, 1, ... until the log places them.
+
+    Args:
+        records: at least one; their own offsets do not count.
+        codec: how to compress the body.
+        producer_id, producer_epoch, base_sequence: for idempotent producing.
+    """
+    body = bytearray()
+    first = latest = None
+    count = 0
+    for record in records:
+        if first is None or latest is None:
+            first = latest = record.timestamp_ms
+        latest = max(latest, record.timestamp_ms)
+        content = bytearray(1)
+        content += signed_varint(record.timestamp_ms - first) + signed_varint(count)
+        content += _encoded(record.key) + _encoded(record.value) + signed_varint(len(record.headers))
+        for name, value in record.headers:
+            content += _encoded(name.encode()) + _encoded(value)
+        body += signed_varint(len(content)) + content
+        count += 1
+    if first is None or latest is None:
+        raise ValueError("a batch has at least one record")
+    packed = compress(codec, body)
+    batch = bytearray(HEADER_BYTES) + packed
+    fields = (codec, count - 1, first, latest, producer_id, producer_epoch, base_sequence, count)
+    _HEADER.pack_into(batch, 0, 0, len(batch) - 12, 0, Magic.KAFKA_V2, 0, *fields)
+    struct.pack_into(">I", batch, 17, frame_crc(memoryview(batch)))
+    return batch
+
+
+def _encoded(data: bytes | None) -> bytes:
+    return signed_varint(-1) if data is None else signed_varint(len(data)) + data

@@ -1,0 +1,9 @@
+"""Bounds on what is taken from a peer, each with its unit and its reason."""
+
+from typing import Final
+
+__all__ = ["INFLATED_BATCH_BYTES_MAX"]
+
+INFLATED_BATCH_BYTES_MAX: Final = 128 * 1024 * 1024
+"""Bytes that the body of one compressed batch may unpack to. A producer fills a batch to its batch.size before
+compression (16 KiB to some MiB); a body that unpacks to more than this is a bomb."""
