@@ -130,6 +130,8 @@ class Connection:
             )
         if code in _REFUSED:
             return CliError(f"the broker refused the request: {message}", "check the credentials and their rights")
+        if code in (KafkaError._UNSUPPORTED_FEATURE, KafkaError.UNSUPPORTED_VERSION):
+            return CliError(f"the broker at {self.addresses} cannot do this", "use one of a later version")
         if code == KafkaError._INVALID_ARG:
             return CliError(message, "check the value, and that of each --property", status=USAGE)
         return CliError(f"the broker answered: {message} ({error.name()})", "change the request accordingly")
@@ -205,8 +207,8 @@ def _endpoint(address: str) -> tuple[str, int]:
 
 
 def _sentence(message: str) -> str:
-    # librdkafka adds its own state in brackets at the end, which means nothing to a user.
-    return message.split(" (after ")[0].rstrip(".")
+    # librdkafka says which side an error comes from, and in which state it was itself: neither helps a user.
+    return message.replace("Local: ", "").replace("Broker: ", "").split(" (after ")[0].rstrip(".")
 
 
 _NO_ANSWER: Final = frozenset(

@@ -58,7 +58,7 @@ def list_(
         connection.topics(admin)
         listing = admin.list_consumer_groups(request_timeout=OPERATION_TIMEOUT_S).result()
         if listing.errors:
-            raise listing.errors[0]
+            raise KafkaException(listing.errors[0])
         names = sorted(each.group_id for each in listing.valid)
         descriptions = _describe(admin, names) if names else {}
     columns = ("name", "state", "members", "protocol_type")
@@ -87,7 +87,7 @@ def describe(
     """Show the members of a group, and per partition what is committed and the lag."""
     with connected(broker, properties) as connection:
         admin = connection.admin()
-        connection.topics(admin)
+        topics = connection.topics(admin)
         description = _describe(admin, [name])[name]
         committed = _committed(admin, name)
         if not description.members and not committed and description.state != ConsumerGroupState.STABLE:
@@ -98,15 +98,17 @@ def describe(
             for each in member.assignment.topic_partitions
         }
         where = sorted(committed.keys() | owners.keys())
-        ends = end_offsets(admin, where)
+        # A group may have committed offsets of a topic that is gone by now.
+        known = [(topic, index) for topic, index in where if topic in topics and index in topics[topic].partitions]
+        ends = end_offsets(admin, known)
     members = [_member(each) for each in sorted(description.members, key=lambda each: str(each.member_id))]
     partitions = [
         {
             "topic": topic,
             "partition": partition,
             "committed": committed.get((topic, partition)),
-            "end": ends[topic, partition],
-            "lag": _lag(committed.get((topic, partition)), ends[topic, partition]),
+            "end": ends.get((topic, partition)),
+            "lag": _lag(committed.get((topic, partition)), ends.get((topic, partition))),
             "member": owners.get((topic, partition)),
         }
         for topic, partition in where
@@ -164,6 +166,6 @@ def _state(description: Any) -> str:
     return str(description.state.name).lower().replace("_", "-")
 
 
-def _lag(committed: int | None, end: int) -> int | None:
+def _lag(committed: int | None, end: int | None) -> int | None:
     # Retention and deletion can leave a committed offset behind the end of a new topic of the same name.
-    return None if committed is None else max(0, end - committed)
+    return None if committed is None or end is None else max(0, end - committed)

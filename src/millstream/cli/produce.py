@@ -243,8 +243,9 @@ def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
     number = 0
     while line := stream.readline(_RECORD_SIZE_BYTES_MAX + 1):
         number += 1
-        _refuse_oversize(line, f"line {number}")
-        yield number, line.removesuffix(b"\n")
+        content = line.removesuffix(b"\n")
+        _refuse_oversize(content, f"line {number}")
+        yield number, content
 
 
 def _refuse_oversize(content: bytes, where: str) -> None:

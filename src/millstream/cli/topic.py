@@ -112,7 +112,7 @@ def list_(
     broker: BrokerOption = DEFAULT_BROKER,
     properties: PropertyOption = None,
 ) -> None:
-    """List topics: name, partitions."""
+    """List topics with their number of partitions."""
     with connected(broker, properties) as connection:
         found = connection.topics(connection.admin())
     rows = [(name, len(found[name].partitions)) for name in sorted(found)]
@@ -132,7 +132,7 @@ def describe(
     broker: BrokerOption = DEFAULT_BROKER,
     properties: PropertyOption = None,
 ) -> None:
-    """Show a topic: partitions with earliest and latest offset and records, and its settings."""
+    """Show the partitions, offsets and settings of a topic."""
     with connected(broker, properties) as connection:
         admin = connection.admin()
         found = connection.topics(admin)

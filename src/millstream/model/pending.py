@@ -7,6 +7,8 @@ once, in the order in which they were added, on the thread that settles it: the 
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
+from millstream.model.errors import IoFailed, MillstreamError
+
 __all__ = ["Pending", "gather", "settled"]
 
 T = TypeVar("T")
@@ -69,6 +71,60 @@ class Pending(Generic[T]):
                 following.fail(error)
             else:
                 following.resolve(value)
+
+        self.when_done(follow)
+        return following
+
+    def settle(self, answer: Callable[[T], U], refuse: Callable[[MillstreamError], U]) -> "Pending[U]":
+        """A new pending answer in both cases: a function of the value, or of an error raised on purpose.
+
+        An OSError counts as one. Any other error is a fault of ours and is handed on.
+        """
+        following: Pending[U] = Pending()
+
+        def follow(_: Pending[T]) -> None:
+            try:
+                following.resolve(self._outcome(answer, refuse))
+            except Exception as error:  # noqa: BLE001 - handed on whole to whoever waits
+                following.fail(error)
+
+        self.when_done(follow)
+        return following
+
+    def _outcome(self, answer: Callable[[T], U], refuse: Callable[[MillstreamError], U]) -> U:
+        if isinstance(self._error, MillstreamError):
+            return refuse(self._error)
+        if isinstance(self._error, OSError):
+            return refuse(IoFailed(str(self._error)))
+        return answer(self.result())
+
+    @staticmethod
+    def attempt(begin: Callable[[], "Pending[U]"]) -> "Pending[U]":
+        """Begin something that may be refused at once: the refusal becomes the error of the pending answer."""
+        try:
+            return begin()
+        except (MillstreamError, OSError) as error:
+            refused: Pending[U] = Pending()
+            refused.fail(error)
+            return refused
+
+    def chain(self, function: Callable[[T], "Pending[U]"]) -> "Pending[U]":
+        """A new pending answer: what the function of this one's value leads to, or the error of either."""
+        following: Pending[U] = Pending()
+
+        def hand_on(done: Pending[U]) -> None:
+            if done._error is not None:
+                following.fail(done._error)
+            else:
+                following.resolve(done.result())
+
+        def follow(done: Pending[T]) -> None:
+            try:
+                next_one = function(done.result())
+            except Exception as error:  # noqa: BLE001 - handed on whole to whoever waits
+                following.fail(error)
+            else:
+                next_one.when_done(hand_on)
 
         self.when_done(follow)
         return following

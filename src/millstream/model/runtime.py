@@ -23,6 +23,9 @@ class Runtime(Protocol):
     def now_ms(self) -> int:
         """Wall-clock time, ms since 1970."""
 
+    def monotonic_ms(self) -> int:
+        """Time that only goes forward, ms since some moment."""
+
     def call_soon(self, callback: Callable[[], object]) -> None:
         """Call once the work at hand is done."""
 

@@ -43,18 +43,26 @@ class DataDirectory:
             if lock is None:
                 raise DataDirectoryInUse(f"another server is using {path}; give this one a --data-dir of its own")
             self._lock: Lock = lock
-            found = files.read_whole(f"{path}/format")
-            if found is None:
-                files.replace_whole(f"{path}/format", FORMAT)
-            elif found != FORMAT:
-                text = found[:40].decode("ascii", "replace").strip()
-                raise DataDirectoryUnusable(
-                    f"{path} holds data of the format {text!r}, which this version cannot read"
-                )
-            files.make_directory(f"{path}/topics")
+            try:
+                self._prepare()
+            except (DiskFull, OSError, DataDirectoryUnusable):
+                lock.release()
+                raise
         except (DiskFull, OSError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             raise DataDirectoryUnusable(f"the data directory {path} cannot be used: {reason}") from None
+
+    def _prepare(self) -> None:
+        """Check the format, or write it into a new directory."""
+        found = self.files.read_whole(f"{self.path}/format")
+        if found is None:
+            self.files.replace_whole(f"{self.path}/format", FORMAT)
+        elif found != FORMAT:
+            text = found[:40].decode("ascii", "replace").strip()
+            raise DataDirectoryUnusable(
+                f"{self.path} holds data of the format {text!r}, which this version cannot read"
+            )
+        self.files.make_directory(f"{self.path}/topics")
 
     @property
     def metadata_path(self) -> str:

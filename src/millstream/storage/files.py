@@ -73,6 +73,9 @@ class Files(Protocol):
     def size(self, path: str) -> int:
         """Bytes in a file, 0 if there is none."""
 
+    def space(self, path: str) -> tuple[int, int]:
+        """Bytes of the file system that holds a path: all, and those still free. Raises OSError."""
+
     def list_directory(self, path: str) -> list[str]:
         """Names in a directory, sorted; none if it does not exist."""
 
@@ -136,7 +139,10 @@ class _OsLock:
 
 
 class OsFiles:
-    """`Files` on the real operating system. Used by the loop's thread, except where a method says otherwise."""
+    """`Files` on the real operating system.
+
+    `read_at` and `forget` belong to the loop's thread; all others may be called from any.
+    """
 
     def __init__(self) -> None:
         self._handles: OrderedDict[str, int] = OrderedDict()
@@ -187,6 +193,10 @@ class OsFiles:
         except FileNotFoundError:
             return 0
 
+    def space(self, path: str) -> tuple[int, int]:
+        found = os.statvfs(path)
+        return found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
+
     def list_directory(self, path: str) -> list[str]:
         try:
             return sorted(os.listdir(path))
@@ -213,7 +223,6 @@ class OsFiles:
             os.close(fd)
 
     def remove(self, path: str) -> None:
-        self.forget(path)
         try:
             os.unlink(path)
         except FileNotFoundError:

@@ -62,9 +62,9 @@ class SegmentIndex:
     next_offset: int = -1
     max_timestamp: int = -1
     max_timestamp_at: int = -1
-    offsets: array[int] = field(default_factory=lambda: array("I"))
-    positions: array[int] = field(default_factory=lambda: array("I"))
-    times: array[int] = field(default_factory=lambda: array("q"))
+    offsets: "array[int]" = field(default_factory=lambda: array("I"))
+    positions: "array[int]" = field(default_factory=lambda: array("I"))
+    times: "array[int]" = field(default_factory=lambda: array("q"))
     holes: list[Hole] = field(default_factory=list)
 
     def __post_init__(self) -> None:

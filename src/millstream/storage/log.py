@@ -2,7 +2,8 @@
 
     <directory>/<20-digit base offset>.log     frames, see millstream.model.frame
     <directory>/<20-digit base offset>.index   see millstream.storage.index
-    <directory>/start-offset                   decimal text: the first offset left after a deletion up to it
+    <directory>/start-offset                   the first offset left after a deletion up to it, as text: the decimal
+                                               number, a blank, and the crc32c of its digits as 8 hexadecimal ones
 
 Everything here runs on the loop's thread, except the work handed out by the methods named `..._work`.
 """
@@ -12,6 +13,8 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from crc32c import crc32c
 
 from millstream.model.frame import FrameHeader, set_base_offset
 from millstream.storage.errors import DiskFull, LogFailed, OffsetOutOfRange
@@ -197,6 +200,8 @@ class PartitionLog:
 
         One flush of a log runs at a time; `flushed` is called when it has succeeded.
         """
+        if self.failure is not None:
+            return lambda: None  # a flush that failed is never tried again: the second would succeed, and lie
         sealed, names = self._sealing, self._names_unsynced
         self._sealing, self._names_unsynced = [], False
         self._flushing = [segment for segment, _ in sealed]
@@ -283,7 +288,7 @@ class PartitionLog:
 
     def start_offset_work(self) -> Callable[[], None]:
         """What must run, off the loop's thread, to make the present start offset last."""
-        path, content = f"{self.directory}/{START_OFFSET_FILE}", str(self.start_offset).encode()
+        path, content = f"{self.directory}/{START_OFFSET_FILE}", encode_start_offset(self.start_offset)
         return lambda: self._files.replace_whole(path, content)
 
     def expired(self, now_ms: int) -> list[Segment]:
@@ -296,10 +301,13 @@ class PartitionLog:
         out: list[Segment] = []
         if keep_ms >= 0:
             before = now_ms - keep_ms
-            active = self._active
-            if active.log_bytes and active.max_timestamp < before and self.failure is None:
-                self._roll(now_ms)
-            out += self._detach(lambda segment: segment.max_timestamp < before)
+            out += self._detach(lambda segment: segment.latest_ms < before)
+            if self._active.log_bytes and self._active.latest_ms < before and self.failure is None:
+                try:
+                    self._roll(now_ms)
+                except DiskFull as error:
+                    # What was taken out of use makes room for it: it succeeds the next time.
+                    _log.warning("segment not sealed directory=%s reason=%s", self.directory, error)
         if keep_bytes >= 0:
             surplus = self.size_bytes - keep_bytes
 
@@ -327,6 +335,8 @@ class PartitionLog:
 
     def close_work(self) -> Callable[[], None]:
         """What must run, off the loop's thread, to put everything on the disk for a start without a scan."""
+        if self.failure is not None:
+            return lambda: None
         flush, active, producers = self.flush_work(), self._active, self.producers.encode()
 
         def work() -> None:
@@ -339,3 +349,17 @@ class PartitionLog:
         """Close all files."""
         for segment in self._segments:
             segment.close()
+
+
+def encode_start_offset(offset: int) -> bytes:
+    """The content of a start-offset file."""
+    digits = str(offset).encode()
+    return b"%b %08x" % (digits, crc32c(digits))
+
+
+def decode_start_offset(content: bytes) -> int | None:
+    """Read a start-offset file; None if it is damaged."""
+    digits = content.partition(b" ")[0]
+    if not digits.isdigit() or content != encode_start_offset(int(digits)):
+        return None
+    return int(digits)

@@ -217,9 +217,8 @@ class MetadataStore:
         queue, self._queue = self._queue, []
         done = self._runtime.run_blocking(METADATA_LANE, lambda: self._commit([changes for changes, _ in queue]))
 
-        def finish(outcome: Pending[str | None]) -> None:
-            reason = outcome.result()
-            for _, pending in queue:
+        def finish(outcome: Pending[list[str | None]]) -> None:
+            for (_, pending), reason in zip(queue, outcome.result(), strict=True):
                 if reason is None:
                     pending.resolve(None)
                 else:
@@ -231,7 +230,14 @@ class MetadataStore:
 
         done.when_done(finish)
 
-    def _commit(self, groups: list[Sequence[Change]]) -> str | None:
+    def _commit(self, groups: list[Sequence[Change]]) -> list[str | None]:
+        """Commit all in one transaction, or each on its own if that fails; returns the reasons of those that failed."""
+        reason = self._transact(groups)
+        if reason is None or len(groups) == 1:
+            return [reason] * len(groups)
+        return [self._transact([changes]) for changes in groups]
+
+    def _transact(self, groups: list[Sequence[Change]]) -> str | None:
         try:
             with self._engine.begin() as connection:
                 for changes in groups:
@@ -239,6 +245,9 @@ class MetadataStore:
                         _apply(connection, change)
         except SQLAlchemyError as error:
             return _reason(error)
+        except (OverflowError, ValueError) as error:
+            # Drivers refuse numbers and text that the database cannot hold with errors of their own.
+            return str(error)
         return None
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from millstream.storage.files import Files
 from millstream.storage.index import SegmentIndex, decode_index
-from millstream.storage.log import START_OFFSET_FILE, LogSettings, PartitionLog
+from millstream.storage.log import START_OFFSET_FILE, LogSettings, PartitionLog, decode_start_offset
 from millstream.storage.producers import ProducerStates
 from millstream.storage.segment import Segment, scan, segment_name
 
@@ -76,7 +76,13 @@ def _base_offsets(files: Files, directory: str) -> list[int]:
 
 def _start_offset(files: Files, directory: str) -> int:
     content = files.read_whole(f"{directory}/{START_OFFSET_FILE}")
-    return int(content) if content is not None and content.isdigit() else 0
+    if content is None:
+        return 0
+    start_offset = decode_start_offset(content)
+    if start_offset is None:
+        _log.error("damage file=%s/%s: records that were deleted may be back", directory, START_OFFSET_FILE)
+        return 0
+    return start_offset
 
 
 def _open_segment(
@@ -97,6 +103,9 @@ def _open_segment(
         producers = ProducerStates.decode(decoded[1])
     else:
         index = SegmentIndex(base_offset)
+        # One that vouches for more than there is must not be believed once the file has grown past that again.
+        if content is not None:
+            files.remove(stem + ".index")
     segment = Segment(files, directory, index, created_ms=now_ms)
     if next_base is None:
         segment.open()
@@ -109,9 +118,19 @@ def _open_segment(
             report.cut_bytes += torn_bytes
         segment.take_over(index)
         if next_base is not None:
+            # What the last process wrote may not be on the disk yet, and no flush to come would see to it.
+            _sync(files, segment.log_path)
             segment.write_index(producers.encode())
     if next_base is not None and segment.next_offset < next_base:
         _log.error("damage file=%s.log offsets=%d..%d: the file was cut", stem, segment.next_offset, next_base - 1)
     report.holes += len(index.holes)
     segment.drop_index()
     return segment, producers
+
+
+def _sync(files: Files, path: str) -> None:
+    file = files.open(path)
+    try:
+        file.sync()
+    finally:
+        file.close()

@@ -23,6 +23,8 @@ ReadAt = Callable[[int, int], bytes]
 
 _START: Final = struct.Struct(">qiibIhi")  # the header up to last_offset_delta
 _MAGICS: Final = frozenset(int(magic) for magic in Magic)
+_OFFSET_MAX: Final = 2**63 - 1
+_LIKELY_PLACES_MAX: Final = 64
 _BODY_BYTES_MIN: Final = HEADER_BYTES - LENGTH_OVERHEAD
 _CHUNK_BYTES: Final = 4 * 1024 * 1024
 """Read at a time when a file is scanned: large enough that the calls do not count, small beside the server."""
@@ -112,7 +114,10 @@ def walk_frames(
     """
     chunk_bytes = _CHUNK_BYTES
     while position < log_bytes:
-        data = memoryview(read(position, min(chunk_bytes, log_bytes - position)))
+        wanted_bytes = min(chunk_bytes, log_bytes - position)
+        data = memoryview(read(position, wanted_bytes))
+        if len(data) < wanted_bytes:
+            log_bytes = position + len(data)  # the file has been cut since its size was taken
         taken = take_frames(data, expected_offset, expected_offset, len(data))
         at = 0
         while at < taken.stop:
@@ -127,14 +132,19 @@ def walk_frames(
 
 
 def find_frame(
-    read: ReadAt, position: int, min_offset: int, max_offset: int, log_bytes: int
+    read: ReadAt, position: int, expected_offset: int, next_offset: int | None, log_bytes: int
 ) -> tuple[int, int] | None:
-    """Find the next whole, valid frame behind damage.
+    """Find the next frame behind damage that certainly stands where it belongs.
+
+    A checksum covers neither a frame's base offset nor its place: the offset may be damaged too, and a record may
+    hold what looks like a frame, such as a copy of a log file. So the base offset must be confirmed, by what the
+    damaged header says of its own records, by the frame that follows, or by the end of the segment.
 
     Args:
         read: reads the file.
-        position: where to look from.
-        min_offset, max_offset: its base offset must lie between them, both included.
+        position: where the damage begins.
+        expected_offset: the base offset of the frame that should stand there.
+        next_offset: the offset behind the segment; None if unknown.
         log_bytes: size of the file.
 
     Returns:
@@ -142,21 +152,48 @@ def find_frame(
     """
     marks = [bytes(4) + bytes([magic]) for magic in _MAGICS]  # leader epoch 0 and the magic, at byte 12
     mark_at = 12
+    likely = _places_behind(read, position, expected_offset)
+    max_offset = _OFFSET_MAX if next_offset is None else next_offset - 1
+    position += 1
     while position + HEADER_BYTES <= log_bytes:
-        data = read(position, min(_CHUNK_BYTES, log_bytes - position))
+        wanted_bytes = min(_CHUNK_BYTES, log_bytes - position)
+        data = read(position, wanted_bytes)
+        if len(data) < wanted_bytes:
+            log_bytes = position + len(data)  # the file has been cut since its size was taken
         for candidate in sorted(_places(data, marks)):
             at = position + candidate - mark_at
             if candidate < mark_at or at + HEADER_BYTES > log_bytes:
                 continue
             header = read_frame_header(read(at, HEADER_BYTES))
-            plausible = min_offset <= header.base_offset <= max_offset and header.length >= _BODY_BYTES_MIN
-            if not plausible or at + header.size > log_bytes:
+            stop = at + header.size
+            plausible = expected_offset <= header.base_offset <= max_offset and header.length >= _BODY_BYTES_MIN
+            if not plausible or stop > log_bytes or crc32c(read(at, header.size)[CRC_FROM:]) != header.crc:
                 continue
-            frame = memoryview(read(at, header.size))
-            if crc32c(frame[CRC_FROM:]) == header.crc:
+            behind = int.from_bytes(read(stop, 8), "big") if stop < log_bytes else next_offset
+            if behind == header.last_offset + 1 or not likely.isdisjoint(
+                ((at, header.base_offset), (-1, header.base_offset))
+            ):
                 return at, header.base_offset
         position += max(len(data) - HEADER_BYTES, 1)
     return None
+
+
+def _places_behind(read: ReadAt, position: int, expected_offset: int) -> set[tuple[int, int]]:
+    """Where frames behind damage should stand, and their base offsets, as the damaged headers tell by their lengths
+    and by the two fields in which each counts its records."""
+    places: set[tuple[int, int]] = set()
+    while len(places) < _LIKELY_PLACES_MAX and len(start := read(position, HEADER_BYTES)) == HEADER_BYTES:
+        header = read_frame_header(start)
+        next_offset = expected_offset + header.record_count
+        next_offsets = {next_offset, expected_offset + header.last_offset_delta + 1}
+        if not places:
+            places |= {(-1, offset) for offset in next_offsets}  # behind the first, even if its length is damaged
+        position += header.size
+        places |= {(position, offset) for offset in next_offsets}
+        if len(next_offsets) > 1 or header.length < _BODY_BYTES_MIN:
+            break
+        expected_offset = next_offset
+    return places
 
 
 def _places(data: bytes, marks: list[bytes]) -> Iterator[int]:

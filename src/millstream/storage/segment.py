@@ -16,7 +16,6 @@ _log = logging.getLogger(__name__)
 _LOOKAHEAD_BYTES: Final = 2 * INTERVAL_BYTES
 """A reader's first frame stands at most an index interval and a frame of less than that behind the index entry."""
 _TIME_READ_BYTES: Final = 64 * 1024
-_OFFSET_MAX: Final = 2**63 - 1
 
 
 def segment_name(base_offset: int) -> str:
@@ -79,6 +78,11 @@ class Segment:
         """Whether the log file is open for appending."""
         return self._file is not None
 
+    @property
+    def latest_ms(self) -> int:
+        """The time that retention goes by: the latest of its records', or its creation's if none of them has one."""
+        return self.max_timestamp if self.max_timestamp >= 0 else self.created_ms
+
     def open(self) -> None:
         """Open the log file for appending, created if need be."""
         self._file = self._files.open(self.log_path)
@@ -130,13 +134,15 @@ class Segment:
         expected, position = self.index.floor(offset)
         size = max_bytes + _LOOKAHEAD_BYTES
         while position < self.log_bytes:
-            data = memoryview(self.read_at(position, min(size, self.log_bytes - position)))
+            wanted_bytes = min(size, self.log_bytes - position)
+            data = memoryview(self.read_at(position, wanted_bytes))
             taken = take_frames(data, expected, offset, max_bytes)
             if taken.stop > taken.start:
                 return data[taken.start : taken.stop], taken.next_offset
             position += taken.position
             expected = taken.next_offset
-            if taken.reason is Stop.SHORT and position + taken.needed_bytes <= self.log_bytes:
+            is_cut = len(data) < wanted_bytes  # behind our back: what is missing is damage, not still to come
+            if taken.reason is Stop.SHORT and position + taken.needed_bytes <= self.log_bytes and not is_cut:
                 size = max(taken.needed_bytes, size)
                 continue
             hole = self._hole(position, expected)
@@ -181,24 +187,25 @@ class Segment:
         except (DiskFull, OSError) as error:
             _log.warning("index not written file=%s reason=%s", self.index_path, error)
 
-    def remove(self) -> None:
-        """Remove the segment's files; readers that have them open keep them."""
-        self.close()
+    def remove_files(self) -> None:
+        """Remove the files of a closed segment; may run off the loop's thread. Raises OSError."""
         self._files.remove(self.index_path)
         self._files.remove(self.log_path)
 
 
-def measure_hole(segment: Segment, position: int, expected_offset: int, next_offset: int) -> Hole:
+def measure_hole(segment: Segment, position: int, expected_offset: int, next_offset: int | None) -> Hole:
     """Find where the damage at a position ends, and report it.
 
     Args:
         segment: the segment that is damaged.
         position: where the walk over its frames could not go on.
         expected_offset: the base offset that the frame there should have.
-        next_offset: the offset behind the segment, where the hole ends if no valid frame follows.
+        next_offset: the offset behind the segment, where the hole ends if no valid frame follows; None if unknown.
     """
-    found = find_frame(segment.read_at, position + 1, expected_offset + 1, _OFFSET_MAX, segment.log_bytes)
-    stop_position, stop_offset = found if found is not None else (segment.log_bytes, next_offset)
+    found = find_frame(segment.read_at, position, expected_offset, next_offset, segment.log_bytes)
+    if found is None:
+        found = segment.log_bytes, expected_offset if next_offset is None else next_offset
+    stop_position, stop_offset = found
     hole = Hole(position, stop_position, expected_offset, max(stop_offset, expected_offset))
     _log.error(
         "damage file=%s position=%d bytes=%d offsets=%d..%d: these records are lost and will not be served",
@@ -240,7 +247,7 @@ def scan(
         if index.log_bytes == log_bytes:
             break
         at, expected = index.log_bytes, index.next_offset
-        if next_offset is None and find_frame(segment.read_at, at + 1, expected + 1, _OFFSET_MAX, log_bytes) is None:
+        if next_offset is None and find_frame(segment.read_at, at, expected, None, log_bytes) is None:
             return log_bytes - at
-        index.add_hole(measure_hole(segment, at, expected, expected if next_offset is None else next_offset))
+        index.add_hole(measure_hole(segment, at, expected, next_offset))
     return 0

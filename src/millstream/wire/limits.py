@@ -2,7 +2,11 @@
 
 from typing import Final
 
-__all__ = ["INFLATED_BATCH_BYTES_MAX"]
+__all__ = ["ARRAY_ENTRIES_MAX", "INFLATED_BATCH_BYTES_MAX"]
+
+ARRAY_ENTRIES_MAX: Final = 200_000
+"""Entries of one array of structs or strings: as many partitions as a large cluster has. An empty struct takes one
+byte on the wire and some hundred in memory, so that the bytes alone are no bound."""
 
 INFLATED_BATCH_BYTES_MAX: Final = 128 * 1024 * 1024
 """Bytes that the body of one compressed batch may unpack to. A producer fills a batch to its batch.size before

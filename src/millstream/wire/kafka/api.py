@@ -107,9 +107,7 @@ class Api:
             head.append(0)
         return _framed(compiled_encoder(self.response, version, flexible=flexible)(response, head))
 
-    def encode_request(
-        self, version: int, correlation_id: int, client_id: str, request: object
-    ) -> list[Buffer]:
+    def encode_request(self, version: int, correlation_id: int, client_id: str, request: object) -> list[Buffer]:
         """Encode a request with its length prefix and header, as a client sends it."""
         flexible = self.flexible(version)
         name = client_id.encode()

@@ -51,11 +51,15 @@ def signed_varint(value: int) -> bytes:
     return unsigned_varint(value << 1 if value >= 0 else (-value << 1) - 1)
 
 
-def read_tags(buf: memoryview, pos: int) -> tuple[dict[int, memoryview], int]:
+def read_tags(buf: memoryview, pos: int, known: frozenset[int] = frozenset()) -> tuple[dict[int, memoryview], int]:
     """Read a section of tagged fields.
 
+    Args:
+        buf, pos: where it begins.
+        known: the tags that the reader has a field for; all others are passed over.
+
     Returns:
-        The raw value of each tag, as views, and the position behind the section.
+        The raw value of each known tag, as views, and the position behind the section.
 
     Raises:
         MalformedMessage: a field is longer than the buffer, or a tag stands twice.
@@ -70,6 +74,7 @@ def read_tags(buf: memoryview, pos: int) -> tuple[dict[int, memoryview], int]:
             raise MalformedMessage("a tagged field is longer than its frame")
         if tag in tags:
             raise MalformedMessage(f"tag {tag} stands twice")
-        tags[tag] = buf[pos : pos + size]
+        if tag in known:
+            tags[tag] = buf[pos : pos + size]
         pos += size
     return tags, pos

@@ -18,6 +18,7 @@ from typing import Any, Final, TypeVar, dataclass_transform
 
 from millstream.wire.kafka import primitives
 from millstream.wire.kafka.errors import MalformedMessage
+from millstream.wire.limits import ARRAY_ENTRIES_MAX
 
 __all__ = [
     "Buffer",
@@ -117,9 +118,7 @@ def _primitive(kind: str, zero: Any) -> Callable[..., Any]:
         return _field(kind, default, since=since, until=until, nullable=nullable, tag=tag)
 
     make.__name__ = kind
-    make.__doc__ = (
-        f"A field of kind {kind}: the versions it is in, null since, tag, and its value where absent."
-    )
+    make.__doc__ = f"A field of kind {kind}: the versions it is in, null since, tag, and its value where absent."
     return make
 
 
@@ -260,7 +259,8 @@ class _DecoderSource(_Source):
             self.add("else: pos += 1")
             return
         tags = self.variable()
-        self.add(f"{tags}, pos = read_tags(buf, pos)")
+        known = self.refer("K", frozenset(field.tag for _, field in tagged))
+        self.add(f"{tags}, pos = read_tags(buf, pos, {known})")
         for name, field in tagged:
             result, whole, after = self.variable(), self.variable(), self.variable()
             self.add(f"{result} = {self.refer('D', field.default)}()")
@@ -349,12 +349,11 @@ class _DecoderSource(_Source):
             fmt = _FORMATS[element]
             size = struct.calcsize(">" + fmt)
             self.names.setdefault("unpack_from", struct.unpack_from)
-            self.add(
-                f"if {length} * {size} > end - pos: raise Malformed('an array is longer than its frame')"
-            )
+            self.add(f"if {length} * {size} > end - pos: raise Malformed('an array is longer than its frame')")
             self.add(f"{result} = list(unpack_from(f'>{{{length}}}{fmt}', buf, pos))")
             self.add(f"pos += {length} * {size}")
             return
+        self.add(f"if {length} > {ARRAY_ENTRIES_MAX}: raise Malformed('an array has too many entries')")
         self.add(f"{result} = []")
         self.add(f"for _ in range({length}):")
         self.depth += 1

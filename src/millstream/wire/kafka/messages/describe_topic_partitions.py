@@ -47,9 +47,7 @@ class DescribeTopicPartitionsResponseTopic:
     name: str | None = string(nullable=0)
     topic_id: UUID = uuid_()
     is_internal: bool = boolean()
-    partitions: list[DescribeTopicPartitionsResponsePartition] = array(
-        DescribeTopicPartitionsResponsePartition
-    )
+    partitions: list[DescribeTopicPartitionsResponsePartition] = array(DescribeTopicPartitionsResponsePartition)
     topic_authorized_operations: int = int32(default=-2147483648)
 
 

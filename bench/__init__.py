@@ -1,0 +1,1 @@
+"""Throughput, latency, start-up and memory of Millstream beside its peers, in one run."""

@@ -1,0 +1,203 @@
+"""librdkafka, through confluent-kafka: what most applications in Python use."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+
+from bench.drivers.driver import Endpoint
+from bench.drivers.kafka_admin import create_topic, delete_topic
+from bench.drivers.pacing import PacedSender
+from bench.drivers.pipeline import DriverError
+from bench.load import Budget, Load, Work
+
+__all__ = ["KafkaClient"]
+
+_TIMEOUT_SECONDS: Final = 20.0
+_CALL_RECORDS: Final = 1_000
+_LINGER_MS: Final = 5
+_QUEUE_RECORDS: Final = 1_000_000
+
+
+class KafkaClient:
+    """A `ClientDriver` that sets librdkafka so that its batches have the shape asked for.
+
+    Args:
+        endpoint: the broker.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._common = {"bootstrap.servers": f"{endpoint.host}:{endpoint.port}", "log_level": 3}
+
+    def create(self, topic: str) -> None:
+        """Create a topic with one partition."""
+        create_topic(self._endpoint, topic)
+
+    def drop(self, topic: str) -> None:
+        """Delete a topic."""
+        delete_topic(self._endpoint, topic)
+
+    def produce(self, topics: Sequence[str], load: Load, budget: Budget) -> Work:
+        """See `Driver`; takes one topic. What arrived is checked against the log's end offset."""
+        (topic,) = topics
+        shape = load.shape
+        batching = {
+            "batch.num.messages": shape.records or _QUEUE_RECORDS,
+            "batch.size": shape.size_bytes or 1_000_000,
+            "linger.ms": 0 if shape.records == 1 else _LINGER_MS,
+        }
+        producer = self._producer(batching)
+        producer.list_topics(topic, timeout=_TIMEOUT_SECONDS)
+        values = [{"value": load.value} for _ in range(_CALL_RECORDS)]
+        calls = max(1, budget.size_bytes // (load.record_bytes * _CALL_RECORDS))
+        sent = 0
+        started = time.perf_counter()
+        deadline = started + budget.seconds
+        while sent < calls * _CALL_RECORDS and time.perf_counter() < deadline:
+            # A short queue, so that little is left to be sent when time is up.
+            if len(producer) > max(4 * load.batch_records, 10 * _CALL_RECORDS):
+                producer.poll(0.001)
+                continue
+            sent += producer.produce_batch(topic, values, partition=0)
+        if producer.flush(_TIMEOUT_SECONDS):
+            raise DriverError("the producer could not deliver everything")
+        seconds = time.perf_counter() - started
+        end = self._end_offset(topic)
+        if end < sent:
+            raise DriverError(f"{sent} records were sent and the log ends at {end}")
+        return Work(records=sent, size_bytes=sent * load.record_bytes, seconds=seconds)
+
+    def consume(self, topic: str, load: Load, records: int, budget: Budget) -> Work:
+        """See `Driver`; the consumer is connected before the clock starts."""
+        consumer = self._consumer()
+        read = 0
+        try:
+            _rewind(consumer, topic)
+            _consume_some(consumer, 1)
+            started = time.perf_counter()
+            while True:
+                _rewind(consumer, topic)
+                passed = 0
+                while passed < records:
+                    passed += len(_consume_some(consumer, min(10_000, records - passed)))
+                    seconds = time.perf_counter() - started
+                    if seconds >= budget.seconds or (read + passed) * load.record_bytes >= budget.size_bytes:
+                        read += passed
+                        return Work(records=read, size_bytes=read * load.record_bytes, seconds=seconds)
+                read += passed
+        finally:
+            consumer.close()
+
+    def round_trip(self, topic: str) -> None:
+        """Connect, create the topic, write one record and read it back."""
+        self.create(topic)
+        producer = self._producer({"linger.ms": 0})
+        producer.produce(topic, b"first", partition=0)
+        if producer.flush(_TIMEOUT_SECONDS):
+            raise DriverError("the first record was not delivered")
+        consumer = self._consumer()
+        try:
+            _rewind(consumer, topic)
+            _consume_some(consumer, 1)
+        finally:
+            consumer.close()
+
+    def deliveries(self, topic: str, record_bytes: int, rate: int, seconds: float) -> list[float]:
+        """See `ClientDriver`; the clock of both ends is the same, so are their process and machine."""
+        producer = self._producer({"linger.ms": 0})
+        consumer = self._consumer()
+        sender = PacedSender(record_bytes, rate, seconds)
+        latencies: list[float] = []
+        failed = threading.Event()
+
+        def receive() -> None:
+            while len(latencies) < sender.count and not failed.is_set():
+                message = consumer.poll(1.0)
+                if message is not None and message.error() is None:
+                    latencies.append(sender.age(_value(message)))
+
+        try:
+            _rewind(consumer, topic)
+            producer.produce(topic, sender.warm_up, partition=0)
+            producer.flush(_TIMEOUT_SECONDS)
+            _consume_some(consumer, 1)
+            receiver = threading.Thread(target=receive)
+            receiver.start()
+            sender.run(_produce_and_poll(producer, topic))
+            producer.flush(_TIMEOUT_SECONDS)
+            receiver.join(_TIMEOUT_SECONDS)
+            failed.set()
+            receiver.join()
+        finally:
+            consumer.close()
+        if len(latencies) < sender.count:
+            raise DriverError(f"{len(latencies)} of {sender.count} records arrived")
+        return latencies
+
+    def _producer(self, settings: dict[str, int]) -> Producer:
+        return Producer(
+            {
+                **self._common,
+                "acks": self._endpoint.acks,
+                "queue.buffering.max.messages": _QUEUE_RECORDS,
+                **settings,
+            }
+        )
+
+    def _consumer(self) -> Consumer:
+        return Consumer(
+            {
+                **self._common,
+                "group.id": "bench",
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "auto.offset.reset": "error",
+            }
+        )
+
+    def _end_offset(self, topic: str) -> int:
+        consumer = self._consumer()
+        try:
+            _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=_TIMEOUT_SECONDS)
+        finally:
+            consumer.close()
+        return int(end)
+
+
+def _produce_and_poll(producer: Producer, topic: str) -> Callable[[bytes], None]:
+    def send(value: bytes) -> None:
+        producer.produce(topic, value, partition=0)
+        producer.poll(0)
+
+    return send
+
+
+def _rewind(consumer: Consumer, topic: str) -> None:
+    consumer.assign([TopicPartition(topic, 0, 0)])
+
+
+def _value(message: Message) -> bytes:
+    value = message.value()
+    if not isinstance(value, bytes):
+        raise DriverError("a record without a value arrived")
+    return value
+
+
+def _consume_some(consumer: Consumer, count: int) -> Sequence[Message]:
+    """Wait for at least one record and return up to `count` of those at hand."""
+    deadline = time.perf_counter() + _TIMEOUT_SECONDS
+    while time.perf_counter() < deadline:
+        first = consumer.poll(1.0)
+        if first is None:
+            continue
+        rest = consumer.consume(count - 1, 0) if count > 1 else []
+        messages = [first, *rest]
+        for message in messages:
+            error = message.error()
+            if error is not None:
+                raise DriverError(f"consume: {error}")
+        return messages
+    raise DriverError(f"no record for {_TIMEOUT_SECONDS:.0f} s")

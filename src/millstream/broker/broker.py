@@ -1,0 +1,153 @@
+"""The broker: everything that a session can ask for, in one place, and its life from start to stop."""
+
+import logging
+from typing import Final
+from uuid import UUID
+
+from millstream.broker.groups import Groups
+from millstream.broker.offsets import Offsets
+from millstream.broker.partition import Partition
+from millstream.broker.producer_ids import ProducerIds
+from millstream.broker.settings import BrokerSettings
+from millstream.broker.topics import Topic, Topics
+from millstream.model.pending import Pending, gather
+from millstream.model.runtime import Runtime, Timer
+from millstream.storage.directory import DataDirectory
+from millstream.storage.errors import LogFailed
+from millstream.storage.flusher import FLUSH_LANE, GroupFlusher
+from millstream.storage.metadata import MetadataStore, PutValue
+from millstream.storage.segment import Segment
+
+__all__ = ["Broker"]
+
+_log = logging.getLogger(__name__)
+CLUSTER_ID: Final = "cluster.id"
+
+
+class Broker:
+    """The broker over one data directory.
+
+    Args:
+        runtime: time, waiting and chance.
+        directory: the data directory, held by this process.
+        store: the metadata store, not yet loaded.
+        settings: the server's.
+
+    Raises:
+        MetadataFailed, OSError, DiskFull: what is stored cannot be read.
+    """
+
+    def __init__(
+        self, runtime: Runtime, directory: DataDirectory, store: MetadataStore, settings: BrokerSettings
+    ) -> None:
+        self.runtime = runtime
+        self.settings = settings
+        self.directory = directory
+        self._store = store
+        self._flusher = GroupFlusher(runtime, settings.flush_interval_ms)
+        snapshot = store.load()
+        self.topics = Topics(runtime, directory, store, self._flusher, settings)
+        self.topics.load(snapshot.topics)
+        self.groups = Groups(runtime, settings, Offsets(store, snapshot.offsets))
+        self.producer_ids = ProducerIds(store, snapshot.values)
+        self.cluster_id = snapshot.values.get(CLUSTER_ID) or self._new_cluster_id()
+        self._upkeep_timer: Timer | None = None
+        self._upkeep_later()
+
+    def _new_cluster_id(self) -> str:
+        cluster_id = str(UUID(bytes=self.runtime.random_bytes(16), version=4))
+        self._store.submit([PutValue(CLUSTER_ID, cluster_id)])
+        return cluster_id
+
+    def delete_topic(self, topic: Topic) -> Pending[None]:
+        """Delete a topic with all that belongs to it. Raises UnknownTopic if it is being deleted already."""
+        deleted = self.topics.delete(topic)
+        self.groups.forget_topic(topic.id)
+        return deleted
+
+    def delete_records(self, partition: Partition, offset: int) -> Pending[int]:
+        """Delete the records of a partition before an offset, so that they stay deleted.
+
+        Returns:
+            Resolves with the first offset that is left.
+
+        Raises:
+            OffsetOutOfRange: the offset lies behind the end.
+            LogFailed: the log takes no changes.
+        """
+        log = partition.log
+        if log.failure is not None:
+            raise LogFailed(log.failure)
+        segments = log.delete_before(offset)
+        start_offset, keep = log.start_offset, log.start_offset_work()
+
+        for segment in segments:
+            segment.close()
+
+        def work() -> int:
+            keep()
+            _remove(segments)
+            return start_offset
+
+        return self.runtime.run_blocking(FLUSH_LANE, work)
+
+    # Upkeep
+
+    def _upkeep_later(self) -> None:
+        delay_s = self.settings.retention_check_interval_ms / 1000
+        self._upkeep_timer = self.runtime.call_later(delay_s, self._upkeep)
+
+    def _upkeep(self) -> None:
+        """Retention of every log, and forgetting of producers and offsets."""
+        self._upkeep_later()
+        now_ms = self.runtime.now_ms()
+        expired: list[Segment] = []
+        for topic in self.topics:
+            for partition in topic.partitions:
+                segments_before = partition.log.segment_count
+                expired += partition.log.expired(now_ms)
+                partition.log.producers.expire(now_ms - self.settings.producer_expiration_ms)
+                if partition.log.segment_count != segments_before:
+                    self._flusher.flush_soon(partition.log)
+        self.groups.expire()
+        if expired:
+            _log.info("retention segments=%d bytes=%d", len(expired), sum(s.log_bytes for s in expired))
+            for segment in expired:
+                segment.close()
+            self.runtime.run_blocking(FLUSH_LANE, lambda: _remove(expired))
+
+    # The end
+
+    def close(self) -> Pending[None]:
+        """Put everything on the disk, so that the next start need not scan, and close all files."""
+        if self._upkeep_timer is not None:
+            self._upkeep_timer.cancel()
+        self._flusher.stop()
+        self.groups.close()
+        logs = [partition.log for topic in self.topics for partition in topic.partitions]
+        flushing = gather([self._flusher.flush(log) for log in logs if log.failure is None])
+
+        def write_indexes(_: object) -> Pending[None]:
+            works = [log.close_work() for log in logs if log.failure is None]
+
+            def work() -> None:
+                for one in works:
+                    one()
+
+            return self.runtime.run_blocking(FLUSH_LANE, work)
+
+        def finish(_: None) -> None:
+            for log in logs:
+                log.close()
+            self._store.close()
+            self.directory.release()
+
+        return flushing.chain(write_indexes).then(finish)
+
+
+def _remove(segments: list[Segment]) -> None:
+    for segment in segments:
+        try:
+            segment.remove_files()
+        except OSError as error:
+            _log.warning("files of a segment stay file=%s reason=%s", segment.log_path, error)

@@ -1,0 +1,424 @@
+"""Every setting of the server and of a topic, by Kafka's names where Kafka has one.
+
+One table each: it refuses unknown keys and bad values, gives the defaults, and is what DescribeConfigs and the
+documentation print. A topic's setting falls back to the server setting that is named in its row.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from millstream.broker.errors import InvalidConfig
+
+__all__ = ["BROKER_CONFIGS", "TOPIC_CONFIGS", "ConfigKey", "Kind", "check_configs", "parse_value"]
+
+_INT_MAX: Final = 2**31 - 1
+_LONG_MAX: Final = 2**63 - 1
+_HOUR_MS: Final = 3600 * 1000
+
+
+class Kind(Enum):
+    """The type of a setting's value."""
+
+    BOOLEAN = "boolean"
+    STRING = "string"
+    INT = "int"
+    LONG = "long"
+    DOUBLE = "double"
+    LIST = "list"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigKey:
+    """One setting.
+
+    Args:
+        name: as users write it.
+        kind: the type of its value.
+        default: its value where nobody sets it.
+        doc: one sentence for users, with the unit.
+        low, high: the bounds of a number, both included.
+        choices: the words that are allowed, if not all are.
+        server_name: for a topic's setting, the server setting that is its default.
+        obeyed: whether this server acts on it; others are kept and described for clients that set them.
+    """
+
+    name: str
+    kind: Kind
+    default: str
+    doc: str
+    low: int = 0
+    high: int = _LONG_MAX
+    choices: tuple[str, ...] = ()
+    server_name: str | None = None
+    obeyed: bool = True
+
+
+def _table(*keys: ConfigKey) -> dict[str, ConfigKey]:
+    return {key.name: key for key in keys}
+
+
+_COMPRESSIONS: Final = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
+_TIMESTAMP_TYPES: Final = ("CreateTime", "LogAppendTime")
+
+TOPIC_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
+    ConfigKey(
+        "cleanup.policy",
+        Kind.LIST,
+        "delete",
+        "What becomes of old records: delete removes them by retention. With compact alone nothing is removed: this "
+        "server does not compact yet.",
+        choices=("delete", "compact"),
+        server_name="log.cleanup.policy",
+    ),
+    ConfigKey(
+        "compression.type",
+        Kind.STRING,
+        "producer",
+        "Kept for clients that set it: batches are always stored as their producer compressed them.",
+        choices=_COMPRESSIONS,
+        server_name="compression.type",
+        obeyed=False,
+    ),
+    ConfigKey(
+        "delete.retention.ms",
+        Kind.LONG,
+        str(24 * _HOUR_MS),
+        "ms for which a compacted topic keeps delete markers.",
+        server_name="log.cleaner.delete.retention.ms",
+        obeyed=False,
+    ),
+    ConfigKey(
+        "file.delete.delay.ms",
+        Kind.LONG,
+        "60000",
+        "ms before a deleted file leaves the disk; this server removes it at once.",
+        server_name="log.segment.delete.delay.ms",
+        obeyed=False,
+    ),
+    ConfigKey(
+        "flush.messages",
+        Kind.LONG,
+        str(_LONG_MAX),
+        "Records between two flushes; this server flushes by acks and by flush.interval.ms.",
+        low=1,
+        server_name="log.flush.interval.messages",
+        obeyed=False,
+    ),
+    ConfigKey(
+        "flush.ms",
+        Kind.LONG,
+        str(_LONG_MAX),
+        "ms between two flushes; this server flushes by acks and by flush.interval.ms.",
+        server_name="log.flush.interval.ms",
+        obeyed=False,
+    ),
+    ConfigKey(
+        "index.interval.bytes",
+        Kind.INT,
+        "4096",
+        "Bytes of log between two index entries.",
+        high=_INT_MAX,
+        server_name="log.index.interval.bytes",
+        obeyed=False,
+    ),
+    ConfigKey(
+        "max.compaction.lag.ms",
+        Kind.LONG,
+        str(_LONG_MAX),
+        "ms after which a record must be compacted.",
+        low=1,
+        server_name="log.cleaner.max.compaction.lag.ms",
+        obeyed=False,
+    ),
+    ConfigKey(
+        "max.message.bytes",
+        Kind.INT,
+        str(1024 * 1024 + 12),
+        "Bytes of the largest batch that is taken, as it was sent.",
+        high=_INT_MAX,
+        server_name="message.max.bytes",
+    ),
+    ConfigKey(
+        "message.timestamp.after.max.ms",
+        Kind.LONG,
+        str(_HOUR_MS),
+        "ms by which a producer's timestamp may lie ahead of the server's time.",
+        server_name="log.message.timestamp.after.max.ms",
+    ),
+    ConfigKey(
+        "message.timestamp.before.max.ms",
+        Kind.LONG,
+        str(_LONG_MAX),
+        "ms by which a producer's timestamp may lie behind the server's time.",
+        server_name="log.message.timestamp.before.max.ms",
+    ),
+    ConfigKey(
+        "message.timestamp.type",
+        Kind.STRING,
+        "CreateTime",
+        "Whose time a record carries: the producer's, or that of its append.",
+        choices=_TIMESTAMP_TYPES,
+        server_name="log.message.timestamp.type",
+    ),
+    ConfigKey(
+        "min.cleanable.dirty.ratio",
+        Kind.DOUBLE,
+        "0.5",
+        "Share of uncompacted log at which compaction begins.",
+        high=1,
+        server_name="log.cleaner.min.cleanable.ratio",
+        obeyed=False,
+    ),
+    ConfigKey(
+        "min.compaction.lag.ms",
+        Kind.LONG,
+        "0",
+        "ms for which a record is not compacted.",
+        server_name="log.cleaner.min.compaction.lag.ms",
+        obeyed=False,
+    ),
+    ConfigKey(
+        "min.insync.replicas",
+        Kind.INT,
+        "1",
+        "Replicas that must have a batch sent with acks=all; there is one, so more than 1 refuses such batches.",
+        low=1,
+        high=_INT_MAX,
+        server_name="min.insync.replicas",
+    ),
+    ConfigKey(
+        "preallocate",
+        Kind.BOOLEAN,
+        "false",
+        "Whether files are made at full size.",
+        server_name="log.preallocate",
+        obeyed=False,
+    ),
+    ConfigKey(
+        "retention.bytes",
+        Kind.LONG,
+        "-1",
+        "Bytes of one partition beyond which its oldest segments are deleted; -1 for no bound.",
+        low=-1,
+        server_name="log.retention.bytes",
+    ),
+    ConfigKey(
+        "retention.ms",
+        Kind.LONG,
+        str(7 * 24 * _HOUR_MS),
+        "ms after which a segment whose records are all older is deleted; -1 for never.",
+        low=-1,
+        server_name="log.retention.ms",
+    ),
+    ConfigKey(
+        "segment.bytes",
+        Kind.INT,
+        str(1024 * 1024 * 1024),
+        "Bytes at which a partition begins a new file.",
+        low=14,
+        high=_INT_MAX,
+        server_name="log.segment.bytes",
+    ),
+    ConfigKey(
+        "segment.index.bytes",
+        Kind.INT,
+        str(10 * 1024 * 1024),
+        "Bytes of the index of a segment.",
+        low=4,
+        high=_INT_MAX,
+        server_name="log.index.size.max.bytes",
+        obeyed=False,
+    ),
+    ConfigKey(
+        "segment.jitter.ms",
+        Kind.LONG,
+        "0",
+        "ms by which segment.ms is varied.",
+        server_name="log.roll.jitter.ms",
+        obeyed=False,
+    ),
+    ConfigKey(
+        "segment.ms",
+        Kind.LONG,
+        str(7 * 24 * _HOUR_MS),
+        "ms after which a partition begins a new file at its next append.",
+        low=1,
+        server_name="log.roll.ms",
+    ),
+    ConfigKey(
+        "unclean.leader.election.enable",
+        Kind.BOOLEAN,
+        "false",
+        "Whether a replica that lags may lead.",
+        server_name="unclean.leader.election.enable",
+        obeyed=False,
+    ),
+)
+
+
+def _topic_defaults() -> Iterable[ConfigKey]:
+    for key in TOPIC_CONFIGS.values():
+        assert key.server_name is not None
+        yield ConfigKey(
+            key.server_name,
+            key.kind,
+            key.default,
+            f"Default of the topic setting {key.name}. {key.doc}",
+            low=key.low,
+            high=key.high,
+            choices=key.choices,
+            obeyed=key.obeyed,
+        )
+
+
+BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
+    ConfigKey(
+        "advertised.listeners",
+        Kind.STRING,
+        "",
+        "Where clients are told to connect, as NAME=HOST:PORT with commas between; empty for where the server listens.",
+    ),
+    ConfigKey(
+        "auto.create.topics.enable",
+        Kind.BOOLEAN,
+        "true",
+        "Whether a topic that a client asks for comes to be.",
+    ),
+    ConfigKey(
+        "connections.max.idle.ms",
+        Kind.LONG,
+        "600000",
+        "ms without a whole request, and with no answer due, after which a connection is closed.",
+        low=1,
+    ),
+    ConfigKey(
+        "durability",
+        Kind.STRING,
+        "fsync",
+        "When acks=all is answered: fsync, after the batch is on the disk; os, after the operating system has it.",
+        choices=("fsync", "os"),
+    ),
+    ConfigKey(
+        "flush.interval.ms",
+        Kind.INT,
+        "1000",
+        "ms after which what nobody asked to flush is flushed: what a power loss may cost acks=1.",
+        low=1,
+        high=_INT_MAX,
+    ),
+    ConfigKey(
+        "group.initial.rebalance.delay.ms",
+        Kind.INT,
+        "0",
+        "ms for which the first rebalance of an empty group waits for more members.",
+        high=_INT_MAX,
+    ),
+    ConfigKey(
+        "group.max.session.timeout.ms", Kind.INT, "1800000", "The largest session timeout, in ms.", high=_INT_MAX
+    ),
+    ConfigKey("group.max.size", Kind.INT, str(_INT_MAX), "Members that one group may have.", low=1, high=_INT_MAX),
+    ConfigKey(
+        "group.min.session.timeout.ms", Kind.INT, "6000", "The smallest session timeout, in ms.", high=_INT_MAX
+    ),
+    ConfigKey(
+        "log.retention.check.interval.ms",
+        Kind.LONG,
+        "60000",
+        "ms between two looks for segments to delete and for offsets to forget.",
+        low=1,
+    ),
+    ConfigKey(
+        "max.incremental.fetch.session.cache.slots",
+        Kind.INT,
+        "1000",
+        "Fetch sessions kept at a time; the one unused for longest makes room.",
+        high=_INT_MAX,
+    ),
+    ConfigKey(
+        "num.partitions", Kind.INT, "1", "Partitions of a topic that is made without a number.", low=1, high=_INT_MAX
+    ),
+    ConfigKey(
+        "offset.metadata.max.bytes", Kind.INT, "4096", "Bytes of text that may be kept with an offset.", high=_INT_MAX
+    ),
+    ConfigKey(
+        "offsets.retention.minutes",
+        Kind.INT,
+        "10080",
+        "Minutes for which the offsets of a group without members are kept.",
+        low=1,
+        high=_INT_MAX,
+    ),
+    ConfigKey(
+        "producer.id.expiration.ms",
+        Kind.INT,
+        "86400000",
+        "ms for which the sequence of an idempotent producer that does not write is remembered.",
+        low=1,
+        high=_INT_MAX,
+    ),
+    ConfigKey(
+        "socket.request.max.bytes",
+        Kind.INT,
+        str(100 * 1024 * 1024),
+        "Bytes of the largest request; a longer one is disconnected.",
+        low=1,
+        high=_INT_MAX,
+    ),
+    *_topic_defaults(),
+)
+
+_BOOLEANS: Final = {"true": True, "false": False}
+
+
+def parse_value(key: ConfigKey, text: str) -> str | int | float | bool | tuple[str, ...]:
+    """The value that a text means for a key.
+
+    Raises:
+        InvalidConfig: the key does not take it; the message names the key and says what it takes.
+    """
+    match key.kind:
+        case Kind.BOOLEAN:
+            value = _BOOLEANS.get(text.strip().lower())
+            if value is None:
+                raise InvalidConfig(f"{key.name} is true or false, not {text!r}")
+            return value
+        case Kind.INT | Kind.LONG:
+            return _bounded(key, text, int)
+        case Kind.DOUBLE:
+            return _bounded(key, text, float)
+        case Kind.LIST:
+            items = tuple(item.strip() for item in text.split(",") if item.strip())
+            if not items or any(item not in key.choices for item in items):
+                raise InvalidConfig(f"{key.name} is a list of {', '.join(key.choices)}, not {text!r}")
+            return items
+        case Kind.STRING:
+            if key.choices and text not in key.choices:
+                raise InvalidConfig(f"{key.name} is one of {', '.join(key.choices)}, not {text!r}")
+            return text
+
+
+def _bounded(key: ConfigKey, text: str, convert: type[int] | type[float]) -> int | float:
+    try:
+        value = convert(text.strip())
+    except ValueError:
+        raise InvalidConfig(f"{key.name} is a number, not {text!r}") from None
+    if not key.low <= value <= key.high:
+        raise InvalidConfig(f"{key.name} lies between {key.low} and {key.high}, and {text} does not")
+    return value
+
+
+def check_configs(table: Mapping[str, ConfigKey], configs: Mapping[str, str | None]) -> None:
+    """Check keys and values that somebody sets.
+
+    Raises:
+        InvalidConfig: the first key that is unknown, or whose value it does not take.
+    """
+    for name, text in configs.items():
+        key = table.get(name)
+        if key is None:
+            raise InvalidConfig(f"there is no setting {name}")
+        if text is None:
+            raise InvalidConfig(f"{name} has no value")
+        parse_value(key, text)

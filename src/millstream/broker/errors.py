@@ -1,0 +1,164 @@
+"""Errors of the broker: requests that the rules of the log forbid.
+
+    BrokerError
+    ├── TopicError
+    │   ├── UnknownTopic
+    │   ├── TopicExists
+    │   ├── InvalidTopicName
+    │   └── InvalidPartitionCount
+    ├── InvalidConfig            an unknown key or a bad value, by name
+    ├── AppendRefused
+    │   ├── BatchTooLarge
+    │   ├── InvalidTimestamp
+    │   └── NotEnoughReplicas
+    ├── InvalidGroupId
+    └── GroupError
+        ├── UnknownMember
+        ├── MemberIdRequired     the answer carries the id to come back with
+        ├── FencedInstance
+        ├── IllegalGeneration
+        ├── RebalanceInProgress
+        ├── InconsistentProtocol
+        ├── InvalidSessionTimeout
+        ├── GroupFull
+        ├── GroupNotEmpty
+        ├── GroupNotFound
+        ├── SubscribedToTopic
+        └── NoteTooLarge
+
+Sessions map each to their protocol's code in one table.
+"""
+
+from millstream.model.errors import MillstreamError
+
+__all__ = [
+    "AppendRefused",
+    "BatchTooLarge",
+    "BrokerError",
+    "FencedInstance",
+    "GroupError",
+    "GroupFull",
+    "GroupNotEmpty",
+    "GroupNotFound",
+    "IllegalGeneration",
+    "InconsistentProtocol",
+    "InvalidConfig",
+    "InvalidGroupId",
+    "InvalidPartitionCount",
+    "InvalidSessionTimeout",
+    "InvalidTimestamp",
+    "InvalidTopicName",
+    "MemberIdRequired",
+    "NotEnoughReplicas",
+    "NoteTooLarge",
+    "RebalanceInProgress",
+    "SubscribedToTopic",
+    "TopicError",
+    "TopicExists",
+    "UnknownMember",
+    "UnknownTopic",
+]
+
+
+class BrokerError(MillstreamError):
+    """Base of the errors of this package."""
+
+
+class TopicError(BrokerError):
+    """A topic cannot be had as asked."""
+
+
+class UnknownTopic(TopicError):
+    """There is no such topic or partition."""
+
+
+class TopicExists(TopicError):
+    """There is a topic of this name already, in this protocol or, under that protocol's rules, in another."""
+
+
+class InvalidTopicName(TopicError):
+    """A name that a topic cannot have."""
+
+
+class InvalidPartitionCount(TopicError):
+    """A number of partitions that a topic cannot have, or fewer than it has."""
+
+
+class InvalidConfig(BrokerError):
+    """An unknown key, or a value that the key does not take."""
+
+
+class AppendRefused(BrokerError):
+    """A batch that the topic's settings do not allow."""
+
+
+class BatchTooLarge(AppendRefused):
+    """A batch larger than `max.message.bytes`."""
+
+
+class InvalidTimestamp(AppendRefused):
+    """A timestamp too far from the server's time, or of a type that the topic does not take."""
+
+
+class NotEnoughReplicas(AppendRefused):
+    """`min.insync.replicas` asks for more replicas than the one there is."""
+
+
+class InvalidGroupId(BrokerError):
+    """A name that a group cannot have."""
+
+
+class GroupError(BrokerError):
+    """A group does not let a member, or a request about it, do what it asks."""
+
+
+class UnknownMember(GroupError):
+    """The group has no such member; it is to join again."""
+
+
+class MemberIdRequired(GroupError):
+    """A member without an id got one, `member_id`, to join with."""
+
+    def __init__(self, member_id: str) -> None:
+        super().__init__(f"join again as {member_id}")
+        self.member_id = member_id
+
+
+class FencedInstance(GroupError):
+    """Another member has taken over the static instance id."""
+
+
+class IllegalGeneration(GroupError):
+    """The member speaks of a generation that is over."""
+
+
+class RebalanceInProgress(GroupError):
+    """The group is gathering its members again; this one is to join."""
+
+
+class InconsistentProtocol(GroupError):
+    """The member has no assignment protocol in common with the others, or is of another kind."""
+
+
+class InvalidSessionTimeout(GroupError):
+    """A session timeout outside the bounds of the server."""
+
+
+class GroupFull(GroupError):
+    """The group has as many members as it may have."""
+
+
+class GroupNotEmpty(GroupError):
+    """A group with members cannot be deleted."""
+
+
+class GroupNotFound(GroupError):
+    """There is no such group."""
+
+
+class SubscribedToTopic(GroupError):
+    """Offsets of a topic that the group's members subscribe to cannot be deleted."""
+
+
+class NoteTooLarge(GroupError):
+    """The text committed with an offset is longer than `offset.metadata.max.bytes`."""

@@ -1,0 +1,153 @@
+"""All consumer groups: finding and making them, their offsets, and forgetting what nobody needs any more."""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from millstream.broker.errors import (
+    GroupNotEmpty,
+    GroupNotFound,
+    IllegalGeneration,
+    InvalidGroupId,
+    InvalidSessionTimeout,
+    UnknownMember,
+)
+from millstream.broker.group import Group, GroupState, Joined, Joining
+from millstream.broker.offsets import Offsets, Place
+from millstream.broker.settings import BrokerSettings
+from millstream.model.pending import Pending, settled
+from millstream.model.runtime import Runtime
+from millstream.storage.metadata import CommittedOffset
+
+__all__ = ["Groups"]
+
+
+class Groups:
+    """The consumer groups of the server. Members live in memory; offsets last.
+
+    Args:
+        runtime: time and chance.
+        settings: the server's.
+        offsets: what groups have committed.
+    """
+
+    def __init__(self, runtime: Runtime, settings: BrokerSettings, offsets: Offsets) -> None:
+        self._runtime = runtime
+        self._settings = settings
+        self.offsets = offsets
+        self._groups: dict[str, Group] = {}
+
+    def ids(self) -> list[str]:
+        """All groups that have members or offsets, or had members since the start."""
+        return sorted({*self._groups, *self.offsets.group_ids()})
+
+    def find(self, group_id: str) -> Group | None:
+        """A group that has members or had some since the start; one that has only offsets is shown as empty."""
+        group = self._groups.get(group_id)
+        if group is None and self.offsets.of_group(group_id):
+            return self._new(group_id)
+        return group
+
+    def _new(self, group_id: str) -> Group:
+        settings = self._settings
+        return Group(group_id, self._runtime, settings.initial_rebalance_delay_ms, settings.group_size_max)
+
+    def join(self, group_id: str, request: Joining) -> Pending[Joined]:
+        """Join a group, which comes to be if the member is new. See `Group.join`.
+
+        Raises:
+            InvalidGroupId, InvalidSessionTimeout, GroupError.
+        """
+        self._check_id(group_id)
+        low, high = self._settings.session_timeout_min_ms, self._settings.session_timeout_max_ms
+        if not low <= request.session_timeout_ms <= high:
+            raise InvalidSessionTimeout(
+                f"a session timeout lies between {low} and {high} ms, and {request.session_timeout_ms} does not"
+            )
+        group = self._groups.get(group_id)
+        if group is None:
+            if request.member_id:
+                raise UnknownMember(f"the group has no member {request.member_id!r}")
+            group = self._groups[group_id] = self._new(group_id)
+        return group.join(request)
+
+    def member_group(self, group_id: str) -> Group:
+        """The group that a member speaks of.
+
+        Raises:
+            InvalidGroupId, UnknownMember: it has no members.
+        """
+        self._check_id(group_id)
+        group = self._groups.get(group_id)
+        if group is None:
+            raise UnknownMember(f"the group {group_id} has no members")
+        return group
+
+    def commit(
+        self,
+        group_id: str,
+        member_id: str,
+        instance_id: str | None,
+        generation: int,
+        offsets: dict[Place, CommittedOffset],
+    ) -> Pending[None]:
+        """Commit offsets, as a member or, with generation -1, without being one.
+
+        Raises:
+            InvalidGroupId, GroupError: the group does not let the member.
+        """
+        self._check_id(group_id)
+        group = self._groups.get(group_id)
+        if group is not None:
+            group.check_commit(member_id, instance_id, generation)
+        elif generation >= 0:
+            raise IllegalGeneration(f"the group {group_id} has no generation {generation}")
+        return self.offsets.commit(group_id, offsets) if offsets else settled(None)
+
+    def delete(self, group_id: str) -> Pending[None]:
+        """Delete a group without members, and its offsets.
+
+        Raises:
+            InvalidGroupId, GroupNotFound, GroupNotEmpty.
+        """
+        self._check_id(group_id)
+        group = self.find(group_id)
+        if group is None:
+            raise GroupNotFound(f"there is no group {group_id}")
+        if group.state is not GroupState.EMPTY:
+            raise GroupNotEmpty(f"the group {group_id} has members")
+        group.close()
+        self._groups.pop(group_id, None)
+        return self.offsets.delete_group(group_id)
+
+    def delete_offsets(self, group_id: str, places: Iterable[Place]) -> Pending[None]:
+        """Delete the offsets of a group in some partitions."""
+        return self.offsets.delete(group_id, places)
+
+    def forget_topic(self, topic_id: UUID) -> None:
+        """Drop what was committed in a topic that is gone."""
+        self.offsets.forget_topic(topic_id)
+
+    def expire(self) -> None:
+        """Drop offsets that nobody has renewed while their group had no members for the retention time."""
+        before_ms = self._runtime.now_ms() - self._settings.offsets_retention_ms
+        for group_id in list(self.offsets.group_ids()):
+            group = self._groups.get(group_id)
+            if group is not None and (group.state is not GroupState.EMPTY or group.empty_since_ms > before_ms):
+                continue
+            places = self.offsets.expired(group_id, before_ms)
+            if places:
+                self.offsets.delete(group_id, places)
+        for group_id, group in list(self._groups.items()):
+            forgotten = group.state is GroupState.EMPTY and group.empty_since_ms < before_ms
+            if forgotten and not self.offsets.of_group(group_id):
+                del self._groups[group_id]
+
+    def close(self) -> None:
+        """Let no timer run any more."""
+        for group in self._groups.values():
+            group.close()
+
+    @staticmethod
+    def _check_id(group_id: str) -> None:
+        if not group_id:
+            raise InvalidGroupId("the name of a group is empty")

@@ -1,0 +1,140 @@
+"""One partition: its log under the topic's rules, and those who wait for news of it."""
+
+from collections.abc import Callable
+
+from millstream.broker.errors import BatchTooLarge, InvalidTimestamp, NotEnoughReplicas, UnknownTopic
+from millstream.broker.settings import TopicSettings
+from millstream.model.frame import Attributes, FrameHeader, read_frame_header, set_log_append_time
+from millstream.model.pending import Pending
+from millstream.model.runtime import Runtime
+from millstream.storage.flusher import GroupFlusher
+from millstream.storage.log import Appended, PartitionLog
+
+__all__ = ["Partition"]
+
+
+class Partition:
+    """A partition of a topic.
+
+    Args:
+        index: its number, from 0.
+        log: its log.
+        settings: the topic's, replaced when they change.
+        runtime: time, and `call_soon` for those who wait.
+        flusher: puts the log on the disk.
+        fsync: whether a writer that asks for all replicas waits for the disk.
+    """
+
+    __slots__ = (
+        "_flusher",
+        "_fsync",
+        "_news_due",
+        "_runtime",
+        "_watchers",
+        "appended_bytes",
+        "deleted",
+        "index",
+        "log",
+        "settings",
+    )
+
+    def __init__(
+        self,
+        index: int,
+        log: PartitionLog,
+        settings: TopicSettings,
+        runtime: Runtime,
+        flusher: GroupFlusher,
+        *,
+        fsync: bool,
+    ) -> None:
+        self.index = index
+        self.log = log
+        self.settings = settings
+        self.deleted = False
+        self.appended_bytes = 0
+        self._runtime = runtime
+        self._flusher = flusher
+        self._fsync = fsync
+        self._watchers: dict[Callable[[], None], None] = {}
+        self._news_due = False
+
+    def append(self, frame: memoryview, header: FrameHeader, *, all_replicas: bool) -> Appended:
+        """Append a batch whose framing the session has checked.
+
+        Args:
+            frame: the whole frame, writable.
+            header: what stands in it.
+            all_replicas: whether the writer asked for an answer from all replicas; `durable` then gives it.
+
+        Raises:
+            AppendRefused: the topic's settings do not allow it.
+            StorageError: the log does not take it.
+        """
+        settings = self.settings
+        if self.deleted:
+            raise UnknownTopic("the topic is being deleted")
+        self.check_size(len(frame))
+        if all_replicas and settings.min_insync_replicas > 1:
+            raise NotEnoughReplicas(
+                f"min.insync.replicas is {settings.min_insync_replicas}, and there is one replica"
+            )
+        now_ms = self._runtime.now_ms()
+        if header.attributes & Attributes.LOG_APPEND_TIME:
+            raise InvalidTimestamp("a producer may not claim the time of append")
+        if settings.append_time:
+            set_log_append_time(frame, now_ms)
+            header = read_frame_header(frame)
+        elif header.max_timestamp >= 0:
+            self._check_times(header, now_ms)
+        appended = self.log.append(frame, header, now_ms)
+        if not appended.duplicate:
+            self.appended_bytes += len(frame)
+            if not (all_replicas and self._fsync):
+                self._flusher.flush_soon(self.log)
+            self.announce()
+        return appended
+
+    def check_size(self, size_bytes: int) -> None:
+        """Check the size of a batch, before anything costly is done with it. Raises BatchTooLarge."""
+        if size_bytes > self.settings.batch_bytes_max:
+            raise BatchTooLarge(f"a batch of {size_bytes} bytes, where {self.settings.batch_bytes_max} are allowed")
+
+    def _check_times(self, header: FrameHeader, now_ms: int) -> None:
+        settings = self.settings
+        if header.max_timestamp - now_ms > settings.timestamp_after_max_ms:
+            raise InvalidTimestamp(
+                f"timestamp {header.max_timestamp} lies more than {settings.timestamp_after_max_ms} ms in the future"
+            )
+        if now_ms - header.first_timestamp > settings.timestamp_before_max_ms:
+            raise InvalidTimestamp(
+                f"timestamp {header.first_timestamp} lies more than {settings.timestamp_before_max_ms} ms in the past"
+            )
+
+    def durable(self) -> Pending[None] | None:
+        """What an answer from all replicas waits for.
+
+        Returns:
+            Resolves when all that was appended so far is on the disk and fails with LogFailed; None if the server
+            is set to answer without.
+        """
+        return self._flusher.flush(self.log) if self._fsync else None
+
+    def watch(self, callback: Callable[[], None]) -> None:
+        """Call back, after the work at hand, whenever batches were appended or the partition went away."""
+        self._watchers[callback] = None
+
+    def unwatch(self, callback: Callable[[], None]) -> None:
+        """Stop calling back."""
+        self._watchers.pop(callback, None)
+
+    def announce(self) -> None:
+        """Tell those who watch."""
+        if self._watchers and not self._news_due:
+            self._news_due = True
+            self._runtime.call_soon(self._tell)
+
+    def _tell(self) -> None:
+        self._news_due = False
+        for callback in list(self._watchers):
+            callback()

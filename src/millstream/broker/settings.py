@@ -1,0 +1,88 @@
+"""The settings in force, typed: of the server, and of each topic on top of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from millstream.broker.configs import BROKER_CONFIGS, TOPIC_CONFIGS, check_configs, parse_value
+from millstream.storage.log import LogSettings
+
+__all__ = ["BrokerSettings", "TopicSettings"]
+
+
+class BrokerSettings:
+    """The server's settings.
+
+    Args:
+        configs: those that were set, by name; checked here.
+
+    Raises:
+        InvalidConfig: an unknown name or a bad value.
+    """
+
+    def __init__(self, configs: Mapping[str, str]) -> None:
+        check_configs(BROKER_CONFIGS, configs)
+        self.configs = dict(configs)
+        advertised: str = self._value("advertised.listeners")
+        self.advertised_listeners = [one for one in advertised.split(",") if one.strip()]
+        self.connections_max_idle_ms: int = self._value("connections.max.idle.ms")
+        self.auto_create_topics: bool = self._value("auto.create.topics.enable")
+        self.fsync: bool = self._value("durability") == "fsync"
+        self.flush_interval_ms: int = self._value("flush.interval.ms")
+        self.initial_rebalance_delay_ms: int = self._value("group.initial.rebalance.delay.ms")
+        self.session_timeout_max_ms: int = self._value("group.max.session.timeout.ms")
+        self.session_timeout_min_ms: int = self._value("group.min.session.timeout.ms")
+        self.group_size_max: int = self._value("group.max.size")
+        self.retention_check_interval_ms: int = self._value("log.retention.check.interval.ms")
+        self.fetch_sessions_max: int = self._value("max.incremental.fetch.session.cache.slots")
+        self.partitions: int = self._value("num.partitions")
+        self.offset_note_bytes_max: int = self._value("offset.metadata.max.bytes")
+        self.offsets_retention_ms: int = self._value("offsets.retention.minutes") * 60_000
+        self.producer_expiration_ms: int = self._value("producer.id.expiration.ms")
+        self.request_bytes_max: int = self._value("socket.request.max.bytes")
+
+    def text(self, name: str) -> str:
+        """The value of a setting in force, as text."""
+        return self.configs.get(name, BROKER_CONFIGS[name].default)
+
+    def _value(self, name: str) -> Any:
+        return parse_value(BROKER_CONFIGS[name], self.text(name))
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSettings:
+    """The settings of one topic that the log and the broker act on; `configs` has what each means."""
+
+    log: LogSettings
+    batch_bytes_max: int
+    append_time: bool
+    timestamp_before_max_ms: int
+    timestamp_after_max_ms: int
+    min_insync_replicas: int
+    compacted: bool
+
+    @classmethod
+    def of(cls, configs: Mapping[str, str], broker: BrokerSettings) -> "TopicSettings":
+        """The settings that follow from what was set on the topic (checked before) and on the server."""
+
+        def value(name: str) -> Any:
+            key = TOPIC_CONFIGS[name]
+            assert key.server_name is not None
+            return parse_value(key, configs.get(name) or broker.text(key.server_name))
+
+        policies = value("cleanup.policy")
+        deletes = "delete" in policies
+        return cls(
+            log=LogSettings(
+                segment_bytes=value("segment.bytes"),
+                segment_ms=value("segment.ms"),
+                retention_ms=value("retention.ms") if deletes else -1,
+                retention_bytes=value("retention.bytes") if deletes else -1,
+            ),
+            batch_bytes_max=value("max.message.bytes"),
+            append_time=value("message.timestamp.type") == "LogAppendTime",
+            timestamp_before_max_ms=value("message.timestamp.before.max.ms"),
+            timestamp_after_max_ms=value("message.timestamp.after.max.ms"),
+            min_insync_replicas=value("min.insync.replicas"),
+            compacted="compact" in policies,
+        )

@@ -1,0 +1,263 @@
+"""The topics: making, finding, changing and deleting them, on the disk and in memory."""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from millstream.broker.configs import TOPIC_CONFIGS, check_configs
+from millstream.broker.errors import InvalidPartitionCount, TopicExists, UnknownTopic
+from millstream.broker.partition import Partition
+from millstream.broker.settings import BrokerSettings, TopicSettings
+from millstream.model.errors import MillstreamError
+from millstream.model.pending import Pending
+from millstream.model.runtime import Runtime
+from millstream.model.topic_name import TopicName
+from millstream.storage.directory import DataDirectory
+from millstream.storage.flusher import FLUSH_LANE, GroupFlusher
+from millstream.storage.metadata import DeleteTopic, MetadataStore, PutTopic, StoredTopic
+
+__all__ = ["PARTITIONS_MAX", "Topic", "Topics"]
+
+_log = logging.getLogger(__name__)
+TOPICS_LANE: Final = "topics"
+PARTITIONS_MAX: Final = 10_000
+"""Partitions of one topic: each is a directory and an open file, so that a slip of the hand cannot use up all."""
+
+
+@dataclass(slots=True)
+class Topic:
+    """A topic.
+
+    Args:
+        id: its identity, which its name is not.
+        name: its full name.
+        created_ms: when it was made.
+        configs: the settings that were set on it, by name.
+        partitions: by number.
+    """
+
+    id: UUID
+    name: TopicName
+    created_ms: int
+    configs: dict[str, str]
+    partitions: list[Partition] = field(default_factory=list)
+
+    def stored(self, *, partitions: int | None = None, configs: dict[str, str] | None = None) -> StoredTopic:
+        """What the metadata store keeps of it, with changes."""
+        return StoredTopic(
+            self.id,
+            *self.name,
+            len(self.partitions) if partitions is None else partitions,
+            self.created_ms,
+            self.configs if configs is None else configs,
+        )
+
+
+class Topics:
+    """All topics of the server.
+
+    Args:
+        runtime: time, chance, and the lane for slow work.
+        directory: where the logs lie.
+        store: where what is known of the topics is kept.
+        flusher: puts logs on the disk.
+        settings: the server's.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        directory: DataDirectory,
+        store: MetadataStore,
+        flusher: GroupFlusher,
+        settings: BrokerSettings,
+    ) -> None:
+        self._runtime = runtime
+        self._directory = directory
+        self._store = store
+        self._flusher = flusher
+        self._settings = settings
+        self._by_flat: dict[str, Topic] = {}
+        self._by_id: dict[UUID, Topic] = {}
+        self._making: dict[str, Pending[Topic]] = {}
+
+    def __iter__(self) -> Iterator[Topic]:
+        return iter(list(self._by_flat.values()))
+
+    def load(self, stored: list[StoredTopic]) -> None:
+        """Open every topic at the start. Raises OSError, DiskFull."""
+        self._directory.remove_all_topics_but({topic.id for topic in stored})
+        for one in stored:
+            topic = Topic(one.id, TopicName(one.tenant, one.namespace, one.name), one.created_ms, dict(one.configs))
+            self._open(topic, one.partitions)()
+            self._enter(topic)
+
+    def by_flat_name(self, name: str) -> Topic | None:
+        """The topic that flat-named protocols know under a name."""
+        return self._by_flat.get(name)
+
+    def by_id(self, topic_id: UUID) -> Topic | None:
+        """The topic with an id."""
+        return self._by_id.get(topic_id)
+
+    def check_new(self, name: TopicName, partitions: int, configs: Mapping[str, str | None]) -> None:
+        """Check that a topic could be made.
+
+        Raises:
+            TopicExists, InvalidPartitionCount, InvalidConfig.
+        """
+        flat = name.flat
+        if flat in self._by_flat or flat in self._making:
+            raise TopicExists(f"there is a topic {flat} already")
+        if not 1 <= partitions <= PARTITIONS_MAX:
+            raise InvalidPartitionCount(f"a topic has 1 to {PARTITIONS_MAX} partitions, not {partitions}")
+        check_configs(TOPIC_CONFIGS, configs)
+
+    def create(self, name: TopicName, partitions: int, configs: Mapping[str, str]) -> Pending[Topic]:
+        """Make a topic.
+
+        Returns:
+            Resolves once the topic will survive anything; fails with MetadataFailed or OSError.
+
+        Raises:
+            TopicExists, InvalidPartitionCount, InvalidConfig: at once, with nothing done.
+        """
+        self.check_new(name, partitions, configs)
+        topic = Topic(self._new_id(), name, self._runtime.now_ms(), dict(configs))
+        made: Pending[Topic] = Pending()
+        self._making[name.flat] = made
+
+        def enter(pending: Pending[None]) -> None:
+            del self._making[name.flat]
+            try:
+                pending.result()
+            except (MillstreamError, OSError) as error:
+                made.fail(error)
+                return
+            self._enter(topic)
+            _log.info("topic created name=%s id=%s partitions=%d", name.flat, topic.id, partitions)
+            made.resolve(topic)
+
+        stored = self._store.submit([PutTopic(topic.stored(partitions=partitions))])
+        stored.chain(lambda _: self._open_off_loop(topic, partitions)).when_done(enter)
+        return made
+
+    def get_or_create(self, name: TopicName) -> Pending[Topic]:
+        """Find a topic, or make it with the server's defaults; see `create`."""
+        flat = name.flat
+        being_made = self._making.get(flat)
+        if being_made is not None:
+            return being_made
+        found = self._by_flat.get(flat)
+        if found is None:
+            return self.create(name, self._settings.partitions, {})
+        there: Pending[Topic] = Pending()
+        there.resolve(found)
+        return there
+
+    def add_partitions(self, topic: Topic, count: int) -> Pending[None]:
+        """Give a topic more partitions.
+
+        Args:
+            count: how many it has then.
+
+        Raises:
+            InvalidPartitionCount: it is not more than there are, or too many.
+        """
+        if count <= len(topic.partitions):
+            raise InvalidPartitionCount(f"the topic has {len(topic.partitions)} partitions already")
+        if count > PARTITIONS_MAX:
+            raise InvalidPartitionCount(f"a topic has at most {PARTITIONS_MAX} partitions")
+        stored = self._store.submit([PutTopic(topic.stored(partitions=count))])
+        return stored.chain(lambda _: self._open_off_loop(topic, count))
+
+    def set_configs(self, topic: Topic, configs: Mapping[str, str]) -> Pending[None]:
+        """Replace all settings of a topic.
+
+        Raises:
+            InvalidConfig: an unknown name or a bad value; nothing is changed.
+        """
+        check_configs(TOPIC_CONFIGS, configs)
+
+        def apply(_: None) -> None:
+            topic.configs = dict(configs)
+            settings = TopicSettings.of(topic.configs, self._settings)
+            for partition in topic.partitions:
+                partition.settings = settings
+                partition.log.settings = settings.log
+
+        return self._store.submit([PutTopic(topic.stored(configs=dict(configs)))]).then(apply)
+
+    def delete(self, topic: Topic) -> Pending[None]:
+        """Delete a topic, all its records and all offsets committed in it.
+
+        Raises:
+            UnknownTopic: it is being deleted already.
+        """
+        if self._by_id.pop(topic.id, None) is None:
+            raise UnknownTopic("the topic is being deleted")
+        del self._by_flat[topic.name.flat]
+        for partition in topic.partitions:
+            partition.deleted = True
+            partition.announce()
+
+        def remove(_: None) -> None:
+            # On the flush lane, behind any flush that still holds the files.
+            gone = self._runtime.run_blocking(FLUSH_LANE, lambda: None)
+            gone.when_done(lambda _: self._remove_files(topic))
+            _log.info("topic deleted name=%s id=%s", topic.name.flat, topic.id)
+
+        return self._store.submit([DeleteTopic(topic.id)]).then(remove)
+
+    def _remove_files(self, topic: Topic) -> None:
+        for partition in topic.partitions:
+            partition.log.close()
+        removed = self._runtime.run_blocking(FLUSH_LANE, lambda: self._directory.remove_topic(topic.id))
+
+        def report(pending: Pending[None]) -> None:
+            try:
+                pending.result()
+            except OSError as error:
+                _log.warning("files of a deleted topic stay id=%s reason=%s", topic.id, error)
+
+        removed.when_done(report)
+
+    def _open(self, topic: Topic, count: int) -> Callable[[], None]:
+        """Open the logs of a topic's partitions up to a number of them; may run off the loop's thread if all are new.
+
+        Returns:
+            What hands them to the topic, on the loop's thread.
+        """
+        settings = TopicSettings.of(topic.configs, self._settings)
+        now_ms = self._runtime.now_ms()
+        opened: list[Partition] = []
+        for index in range(len(topic.partitions), count):
+            log, report = self._directory.open_log(topic.id, index, settings.log, now_ms)
+            if report.cut_bytes or report.holes or report.scanned_bytes:
+                _log.info(
+                    "recovered topic=%s partition=%d scanned_bytes=%d cut_bytes=%d holes=%d",
+                    topic.name.flat,
+                    index,
+                    report.scanned_bytes,
+                    report.cut_bytes,
+                    report.holes,
+                )
+            partition = Partition(index, log, settings, self._runtime, self._flusher, fsync=self._settings.fsync)
+            opened.append(partition)
+        return lambda: topic.partitions.extend(opened)
+
+    def _open_off_loop(self, topic: Topic, count: int) -> Pending[None]:
+        return self._runtime.run_blocking(TOPICS_LANE, lambda: self._open(topic, count)).then(lambda attach: attach())
+
+    def _enter(self, topic: Topic) -> None:
+        self._by_flat[topic.name.flat] = topic
+        self._by_id[topic.id] = topic
+
+    def _new_id(self) -> UUID:
+        while True:
+            topic_id = UUID(bytes=self._runtime.random_bytes(16), version=4)
+            # Kafka's text form of an id is base64; one that begins with a dash would look like an option.
+            if topic_id not in self._by_id and topic_id.bytes[0] >> 2 != 62:
+                return topic_id

@@ -1,0 +1,39 @@
+"""The name of a topic, and what it is called where there is only a flat name.
+
+A topic is (tenant, namespace, name). In a protocol with flat names (Kafka, Kafka 0.7) it is called
+
+    public / default / orders    orders
+    public / sales   / orders    sales.orders
+    acme   / sales   / orders    acme.sales.orders
+
+A topic created under a flat name lives in public/default under that whole name, dots included.
+"""
+
+from typing import Final, NamedTuple
+
+__all__ = ["DEFAULT_NAMESPACE", "DEFAULT_TENANT", "TopicName"]
+
+DEFAULT_TENANT: Final = "public"
+DEFAULT_NAMESPACE: Final = "default"
+
+
+class TopicName(NamedTuple):
+    """The full name of a topic."""
+
+    tenant: str
+    namespace: str
+    name: str
+
+    @classmethod
+    def from_flat(cls, name: str) -> "TopicName":
+        """The topic that is created under a flat name."""
+        return cls(DEFAULT_TENANT, DEFAULT_NAMESPACE, name)
+
+    @property
+    def flat(self) -> str:
+        """Its flat name. Two topics may share one; the broker refuses the second."""
+        if self.tenant != DEFAULT_TENANT:
+            return f"{self.tenant}.{self.namespace}.{self.name}"
+        if self.namespace != DEFAULT_NAMESPACE:
+            return f"{self.namespace}.{self.name}"
+        return self.name

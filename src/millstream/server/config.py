@@ -1,0 +1,138 @@
+"""What a server is started with: options, settings and a configuration file.
+
+The file is TOML:
+
+    data-dir = "/var/lib/millstream"
+    listen = ["kafka=0.0.0.0:9092"]
+
+    [settings]
+    "log.retention.ms" = 86400000
+    durability = "fsync"
+
+Options override the file.
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from millstream.broker.errors import InvalidConfig
+from millstream.broker.settings import BrokerSettings
+from millstream.server.errors import BadSetting
+
+__all__ = ["DEFAULT_DATA_DIR", "LISTENER_NAMES", "Address", "ServerConfig", "parse_listen"]
+
+DEFAULT_DATA_DIR: Final = "millstream-data"
+LISTENER_NAMES: Final[Mapping[str, int]] = {"kafka": 9092}
+"""The listeners that this version has, each with its usual port."""
+_PLANNED: Final = ("kafka07", "pulsar", "iggy", "http", "any")
+_FILE_KEYS: Final = {"data-dir", "listen", "settings"}
+_PORT_MAX: Final = 65535
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen; port 0 takes a free one."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """What a server is started with.
+
+    Args:
+        data_dir: the data directory.
+        listeners: where to listen, by the listener's name.
+        settings: the broker's settings, checked.
+        advertised: where clients are told to connect, by the listener's name, if that is not where it listens.
+    """
+
+    data_dir: str = DEFAULT_DATA_DIR
+    listeners: Mapping[str, Address] = field(
+        default_factory=lambda: {name: Address("127.0.0.1", port) for name, port in LISTENER_NAMES.items()}
+    )
+    settings: BrokerSettings = field(default_factory=lambda: BrokerSettings({}))
+    advertised: Mapping[str, Address] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        data_dir: str | None = None,
+        listen: Sequence[str] = (),
+        settings: Sequence[str] = (),
+        config_file: str | None = None,
+    ) -> "ServerConfig":
+        """The configuration that follows from a command line.
+
+        Args:
+            data_dir: the data directory.
+            listen: NAME=HOST:PORT, each.
+            settings: KEY=VALUE, each.
+            config_file: path of a TOML file, see above.
+
+        Raises:
+            BadSetting: the first thing that makes no sense, by name.
+        """
+        file = _read_file(config_file) if config_file is not None else {}
+        values = {name: _text(value) for name, value in file.get("settings", {}).items()}
+        for setting in settings:
+            key, equals, value = setting.partition("=")
+            if not equals:
+                raise BadSetting(f"--set takes KEY=VALUE, not {setting!r}")
+            values[key.strip()] = value.strip()
+        try:
+            broker = BrokerSettings(values)
+        except InvalidConfig as error:
+            raise BadSetting(f"{error}; docs/configuration.md lists all settings") from None
+        listeners = dict(parse_listen(text) for text in (listen or file.get("listen", ())))
+        return cls(
+            data_dir=data_dir or str(file.get("data-dir", DEFAULT_DATA_DIR)),
+            listeners=listeners or cls().listeners,
+            settings=broker,
+            advertised=dict(parse_listen(text.strip()) for text in broker.advertised_listeners),
+        )
+
+
+def parse_listen(text: str) -> tuple[str, Address]:
+    """Read NAME=HOST:PORT.
+
+    Raises:
+        BadSetting: it is something else.
+    """
+    name, equals, address = text.partition("=")
+    host, colon, port = address.rpartition(":")
+    if not (equals and colon):
+        raise BadSetting(f"--listen takes NAME=HOST:PORT, such as kafka=127.0.0.1:9092, not {text!r}")
+    if name not in LISTENER_NAMES:
+        known = ", ".join(LISTENER_NAMES)
+        why = "is not part of this version yet" if name in _PLANNED else "does not exist"
+        raise BadSetting(f"the listener {name!r} {why}; there is {known}")
+    if not port.isdecimal() or int(port) > _PORT_MAX:
+        raise BadSetting(f"a port is a number up to {_PORT_MAX}, not {port!r}")
+    return name, Address(host.strip("[]") or "127.0.0.1", int(port))
+
+
+def _read_file(path: str) -> dict[str, Any]:
+    try:
+        with open(path, "rb") as file:
+            content = tomllib.load(file)
+    except OSError as error:
+        raise BadSetting(f"the configuration file {path} cannot be read: {error.strerror}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise BadSetting(f"the configuration file {path} is not TOML: {error}") from None
+    unknown = content.keys() - _FILE_KEYS
+    if unknown:
+        known = ", ".join(sorted(_FILE_KEYS))
+        raise BadSetting(f"{path} has the unknown key {sorted(unknown)[0]!r}; there are {known}")
+    return content
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

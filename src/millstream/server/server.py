@@ -1,0 +1,110 @@
+"""The server: a broker, its listeners, and their life from start to stop."""
+
+import asyncio
+import logging
+import resource
+from typing import Final, TypeVar
+
+from millstream.broker.broker import Broker
+from millstream.model.pending import Pending
+from millstream.server.config import ServerConfig
+from millstream.server.listener import KafkaListener
+from millstream.server.runtime import LoopRuntime
+from millstream.sessions.kafka.call import KafkaService
+from millstream.sessions.kafka.fetch_sessions import FetchSessions
+from millstream.storage.directory import DataDirectory
+from millstream.storage.files import OsFiles
+from millstream.storage.metadata import MetadataStore
+
+__all__ = ["Server"]
+
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
+_DRAIN_S: Final = 5.0
+"""Seconds at a stop for peers to take the answers that were written to them."""
+
+
+class Server:
+    """A server on the running event loop.
+
+    Args:
+        config: what it is started with.
+    """
+
+    def __init__(self, config: ServerConfig) -> None:
+        self._config = config
+        self._runtime: LoopRuntime | None = None
+        self._broker: Broker | None = None
+        self._listeners: dict[str, KafkaListener] = {}
+
+    async def start(self) -> None:
+        """Open the data directory and listen.
+
+        Raises:
+            MillstreamError: the data directory or an address cannot be used; nothing is left running.
+        """
+        _raise_descriptor_limit()
+        settings = self._config.settings
+        directory = DataDirectory(OsFiles(), self._config.data_dir)
+        runtime = self._runtime = LoopRuntime()
+        try:
+            store = MetadataStore(runtime, f"sqlite:///{directory.metadata_path}", durable=settings.fsync)
+            broker = self._broker = Broker(runtime, directory, store, settings)
+            service = KafkaService(broker, FetchSessions(settings.fetch_sessions_max, runtime.random_bytes))
+            for name, address in self._config.listeners.items():
+                listener = KafkaListener(
+                    address,
+                    service,
+                    request_bytes_max=settings.request_bytes_max,
+                    idle_ms=settings.connections_max_idle_ms,
+                    advertised=self._config.advertised.get(name),
+                )
+                await listener.start()
+                self._listeners[name] = listener
+        except BaseException:
+            await self._abandon(directory)
+            raise
+        _log.info("serving data_dir=%s %s", self._config.data_dir, self.addresses_line())
+
+    async def _abandon(self, directory: DataDirectory) -> None:
+        if self._broker is not None:
+            await self.stop()
+            return
+        directory.release()
+        if self._runtime is not None:
+            self._runtime.close()
+
+    def addresses(self) -> dict[str, str]:
+        """HOST:PORT of each listener, by name."""
+        return {name: str(listener.address) for name, listener in self._listeners.items()}
+
+    def addresses_line(self) -> str:
+        """The listeners as NAME=HOST:PORT, in one line."""
+        return " ".join(f"{name}={address}" for name, address in self.addresses().items())
+
+    async def stop(self) -> None:
+        """Answer what is due, put everything on the disk, and close."""
+        for listener in self._listeners.values():
+            listener.stop_accepting()
+        if self._broker is not None:
+            await _settled(self._broker.close())
+            await asyncio.sleep(0)  # answers that this has settled are written now
+        for listener in self._listeners.values():
+            await listener.close_connections(_DRAIN_S)
+        if self._runtime is not None:
+            self._runtime.close()
+        _log.info("stopped data_dir=%s", self._config.data_dir)
+
+
+async def _settled(pending: Pending[T]) -> T:
+    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    pending.when_done(lambda _: future.set_result(None) if not future.done() else None)
+    await future
+    return pending.result()
+
+
+def _raise_descriptor_limit() -> None:
+    """Every partition keeps a file open: use what the system allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,0 +1,45 @@
+"""AlterConfigs: versions 0 to 2. It replaces all settings of a topic."""
+
+from millstream.broker.configs import TOPIC_CONFIGS, check_configs
+from millstream.model.errors import MillstreamError
+from millstream.model.pending import Pending, gather, settled
+from millstream.sessions.kafka.call import Call
+from millstream.sessions.kafka.config_resources import changeable_topic, refuse_duplicates, required
+from millstream.sessions.kafka.error_table import code_of
+from millstream.wire.kafka.messages.alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+
+__all__ = ["handle"]
+
+
+def handle(call: Call, request: AlterConfigsRequest) -> Pending[AlterConfigsResponse]:
+    """Replace settings; answered once they last."""
+    response = AlterConfigsResponse()
+    altering = []
+    for resource in request.resources:
+        answer = AlterConfigsResourceResponse(
+            error_message=None, resource_type=resource.resource_type, resource_name=resource.resource_name
+        )
+        response.responses.append(answer)
+        altering.append(_alter(call, resource, answer, validate_only=request.validate_only))
+    return gather(altering).then(lambda _: response)
+
+
+def _alter(
+    call: Call, resource: AlterConfigsResource, answer: AlterConfigsResourceResponse, *, validate_only: bool
+) -> Pending[None]:
+    def begin() -> Pending[None]:
+        topic = changeable_topic(call, resource.resource_type, resource.resource_name)
+        refuse_duplicates(config.name for config in resource.configs)
+        configs = {config.name: required(config.name, config.value) for config in resource.configs}
+        check_configs(TOPIC_CONFIGS, configs)
+        return settled(None) if validate_only else call.broker.topics.set_configs(topic, configs)
+
+    def refuse(error: MillstreamError) -> None:
+        answer.error_code, answer.error_message = code_of(error), str(error)
+
+    return Pending.attempt(begin).settle(lambda _: None, refuse)

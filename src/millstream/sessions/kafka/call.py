@@ -1,0 +1,88 @@
+"""What a handler of a Kafka request is given besides the request."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+from uuid import UUID
+
+from millstream.broker.broker import Broker
+from millstream.broker.errors import UnknownTopic
+from millstream.broker.partition import Partition
+from millstream.broker.topics import Topic
+from millstream.sessions.kafka.fetch_sessions import FetchSessions
+from millstream.wire.kafka.schema import NO_UUID
+
+__all__ = ["NODE_ID", "Call", "Client", "Endpoint", "KafkaService", "Wait"]
+
+NODE_ID: Final = 0
+"""The id of this server among the brokers of its cluster: it is the only one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where clients are told to reach this server."""
+
+    host: str
+    port: int
+
+
+class Wait(Protocol):
+    """Something that waits for more data."""
+
+    def finish(self) -> None:
+        """Answer with what there is."""
+
+    def call_off(self) -> None:
+        """Do not answer any more."""
+
+
+@dataclass(slots=True)
+class KafkaService:
+    """What all Kafka connections share."""
+
+    broker: Broker
+    fetch_sessions: FetchSessions
+
+
+@dataclass(slots=True)
+class Client:
+    """One connection, as handlers see it.
+
+    Args:
+        host: the peer's address.
+        endpoint: where its listener tells clients to connect.
+        room_bytes: how much more may be queued for it to read.
+        waits: what waits for more data on its behalf.
+    """
+
+    host: str
+    endpoint: Endpoint
+    room_bytes: Callable[[], int]
+    waits: set[Wait] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Call:
+    """One request on its way through a handler."""
+
+    service: KafkaService
+    client: Client
+    version: int
+    client_id: str | None
+
+    @property
+    def broker(self) -> Broker:
+        """The broker."""
+        return self.service.broker
+
+    def topic(self, name: str | None, topic_id: UUID = NO_UUID) -> Topic | None:
+        """The topic of a name or, in versions that have only that, of an id."""
+        if topic_id.int:
+            return self.service.broker.topics.by_id(topic_id)
+        return self.service.broker.topics.by_flat_name(name or "")
+
+    def partition(self, topic: Topic | None, index: int) -> Partition:
+        """A partition of a topic. Raises UnknownTopic if either does not exist."""
+        if topic is None or not 0 <= index < len(topic.partitions):
+            raise UnknownTopic("this server does not host this topic-partition")
+        return topic.partitions[index]

@@ -1,0 +1,135 @@
+"""What the config APIs have in common: resources, where a value comes from, and how it is described."""
+
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from millstream.broker.configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKey, Kind
+from millstream.broker.errors import InvalidConfig, UnknownTopic
+from millstream.broker.topics import Topic
+from millstream.sessions.kafka.call import NODE_ID, Call
+from millstream.sessions.kafka.errors import InvalidResource
+
+__all__ = [
+    "TYPES",
+    "ConfigSource",
+    "ConfigType",
+    "Described",
+    "ResourceType",
+    "changeable_topic",
+    "describe_broker",
+    "describe_topic",
+    "refuse_duplicates",
+    "required",
+]
+
+
+class ResourceType(IntEnum):
+    """Kinds of resources that have settings, by Kafka's numbers."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+class ConfigSource(IntEnum):
+    """Where a value comes from, by Kafka's numbers."""
+
+    TOPIC = 1
+    STATIC_BROKER = 4
+    DEFAULT = 5
+
+
+class ConfigType(IntEnum):
+    """The type of a value, by Kafka's numbers."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+
+
+TYPES: Final = {
+    Kind.BOOLEAN: ConfigType.BOOLEAN,
+    Kind.STRING: ConfigType.STRING,
+    Kind.INT: ConfigType.INT,
+    Kind.LONG: ConfigType.LONG,
+    Kind.DOUBLE: ConfigType.DOUBLE,
+    Kind.LIST: ConfigType.LIST,
+}
+
+
+class Described(NamedTuple):
+    """One setting as it is told: its value, where that comes from, and what it falls back to, nearest first."""
+
+    key: ConfigKey
+    value: str
+    source: ConfigSource
+    read_only: bool
+    synonyms: list[tuple[str, str, ConfigSource]]
+
+
+def describe_topic(call: Call, topic: Topic) -> Iterator[Described]:
+    """All settings of a topic."""
+    server = call.broker.settings
+    for key in TOPIC_CONFIGS.values():
+        assert key.server_name is not None
+        synonyms = []
+        if key.name in topic.configs:
+            synonyms.append((key.name, topic.configs[key.name], ConfigSource.TOPIC))
+        synonyms += _server_synonyms(key.server_name, server.configs, key.default)
+        _, value, source = synonyms[0]
+        yield Described(key, value, source, read_only=False, synonyms=synonyms)
+
+
+def describe_broker(call: Call, name: str) -> Iterator[Described]:
+    """All settings of the server. Raises InvalidResource if the name is not that of this one."""
+    if name not in {"", str(NODE_ID)}:
+        raise InvalidResource(f"there is no broker {name}; this one is {NODE_ID}")
+    server = call.broker.settings
+    for key in BROKER_CONFIGS.values():
+        synonyms = _server_synonyms(key.name, server.configs, key.default)
+        _, value, source = synonyms[0]
+        yield Described(key, value, source, read_only=True, synonyms=synonyms)
+
+
+def _server_synonyms(name: str, configs: dict[str, str], default: str) -> list[tuple[str, str, ConfigSource]]:
+    set_here = [(name, configs[name], ConfigSource.STATIC_BROKER)] if name in configs else []
+    return [*set_here, (name, default, ConfigSource.DEFAULT)]
+
+
+def changeable_topic(call: Call, resource_type: int, name: str) -> Topic:
+    """The topic whose settings a request wants to change.
+
+    Raises:
+        InvalidResource: not a topic: the server's own settings are given at its start.
+        UnknownTopic: there is no such topic.
+    """
+    if resource_type == ResourceType.BROKER:
+        raise InvalidResource("the server's settings are given at its start, with --set or in its --config file")
+    if resource_type != ResourceType.TOPIC:
+        raise InvalidResource(f"resources of type {resource_type} have no settings here")
+    topic = call.topic(name)
+    if topic is None:
+        raise UnknownTopic(f"there is no topic {name}")
+    return topic
+
+
+def required(name: str, value: str | None) -> str:
+    """A value that must not be null."""
+    if value is None:
+        raise InvalidConfig(f"{name} has no value")
+    return value
+
+
+def refuse_duplicates(names: Iterable[str]) -> None:
+    """Refuse a request that sets a key twice. Raises InvalidConfig."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InvalidConfig(f"{name} is given twice")
+        seen.add(name)

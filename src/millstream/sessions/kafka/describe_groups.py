@@ -1,0 +1,57 @@
+"""DescribeGroups: versions 0 to 6. Every group asked for gets an entry: librdkafka aborts on an empty list."""
+
+from typing import Final
+
+from millstream.broker.group import GroupState
+from millstream.sessions.kafka import authorized_operations
+from millstream.sessions.kafka.call import Call
+from millstream.wire.kafka.error_codes import ErrorCode
+from millstream.wire.kafka.messages.describe_groups import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+
+__all__ = ["handle"]
+
+_NOT_FOUND_SINCE: Final = 6
+
+
+def handle(call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
+    """Describe groups and their members; a group that does not exist is Dead."""
+    response = DescribeGroupsResponse(groups=[_described(call, group_id) for group_id in request.groups])
+    if request.include_authorized_operations:
+        for group in response.groups:
+            group.authorized_operations = authorized_operations.GROUP
+    return response
+
+
+def _described(call: Call, group_id: str) -> DescribedGroup:
+    group = call.broker.groups.find(group_id)
+    if group is None:
+        missing = call.version >= _NOT_FOUND_SINCE
+        return DescribedGroup(
+            error_code=ErrorCode.GROUP_ID_NOT_FOUND if missing else ErrorCode.NONE,
+            error_message=f"there is no group {group_id}" if missing else None,
+            group_id=group_id,
+            group_state=GroupState.DEAD.value,
+        )
+    settled = group.state is GroupState.STABLE
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=group.state.value,
+        protocol_type=group.protocol_type or "consumer",
+        protocol_data=(group.protocol_name or "") if settled else "",
+        members=[
+            DescribedGroupMember(
+                member_id=member.id,
+                group_instance_id=member.instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                member_metadata=member.metadata(group.protocol_name) if settled else b"",
+                member_assignment=member.assignment if settled else b"",
+            )
+            for member in group.members.values()
+        ],
+    )

@@ -1,0 +1,219 @@
+"""Fetch: versions 4 to 18.
+
+From 7 on with sessions, from 12 on with the epoch last fetched (there is one epoch, so it never diverges), from 13
+on topics are named by id.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from millstream.broker.partition import Partition
+from millstream.broker.topics import Topic
+from millstream.model.errors import MillstreamError
+from millstream.model.pending import Pending
+from millstream.model.runtime import Timer
+from millstream.sessions.kafka.call import Call
+from millstream.sessions.kafka.error_table import code_of
+from millstream.sessions.kafka.fetch_sessions import (
+    FINAL_EPOCH,
+    INITIAL_EPOCH,
+    FetchSession,
+    InvalidEpoch,
+    TopicKey,
+    Wanted,
+    topic_key,
+)
+from millstream.sessions.kafka.leader_epoch import epoch_error
+from millstream.storage.errors import OffsetOutOfRange
+from millstream.wire.kafka.error_codes import ErrorCode
+from millstream.wire.kafka.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+from millstream.wire.kafka.schema import NO_UUID
+
+__all__ = ["handle"]
+
+_READ_COMMITTED: Final = 1
+_RESPONSE_BYTES_MAX: Final = 55 * 1024 * 1024
+"""Bytes of batches in one answer at most, as Kafka's fetch.max.bytes: what a client asks for is not its to size."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A partition that was asked for, found or not."""
+
+    wanted: Wanted
+    topic: Topic | None
+    partition: Partition | None
+
+
+def handle(call: Call, request: FetchRequest) -> FetchResponse | Pending[FetchResponse]:
+    """Read from each partition; wait for `min_bytes` of new data, but no longer than `max_wait_ms`."""
+    sessions = call.service.fetch_sessions
+    session: FetchSession | None = None
+    incremental = False
+    if request.session_epoch == FINAL_EPOCH:
+        sessions.end(request.session_id)
+        wanted = _listed(request)
+    elif request.session_epoch == INITIAL_EPOCH:
+        session = sessions.begin(request)
+        wanted = session.partitions.values() if session is not None else _listed(request)
+    else:
+        try:
+            session = sessions.resume(request)
+        except InvalidEpoch:
+            return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        if session is None:
+            return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        incremental = True
+        wanted = session.partitions.values()
+    sources = [_found(call, one) for one in wanted]
+    fetch = _Fetch(call, request, sources, session, incremental=incremental)
+    return fetch.answer_or_wait()
+
+
+def _listed(request: FetchRequest) -> Iterable[Wanted]:
+    return [Wanted(topic_key(topic), partition) for topic in request.topics for partition in topic.partitions]
+
+
+def _found(call: Call, wanted: Wanted) -> _Source:
+    key = wanted.topic
+    topics = call.broker.topics
+    topic = topics.by_flat_name(key) if isinstance(key, str) else topics.by_id(key)
+    index = wanted.partition.partition
+    known = topic is not None and 0 <= index < len(topic.partitions)
+    return _Source(wanted, topic, topic.partitions[index] if topic is not None and known else None)
+
+
+class _Fetch:
+    """One fetch: reads, and if there is too little, waits and reads again."""
+
+    def __init__(
+        self,
+        call: Call,
+        request: FetchRequest,
+        sources: list[_Source],
+        session: FetchSession | None,
+        *,
+        incremental: bool,
+    ) -> None:
+        self._call = call
+        self._request = request
+        self._sources = sources
+        self._session = session
+        self._incremental = incremental
+        self._appended_before = self._appended()
+        self._missing_bytes = 0
+        self._timer: Timer | None = None
+        self._pending: Pending[FetchResponse] = Pending()
+
+    def answer_or_wait(self) -> FetchResponse | Pending[FetchResponse]:
+        request = self._request
+        response, found_bytes, urgent = self._read()
+        if urgent or found_bytes >= request.min_bytes or request.max_wait_ms <= 0:
+            return response
+        self._missing_bytes = request.min_bytes - found_bytes
+        for source in self._sources:
+            if source.partition is not None:
+                source.partition.watch(self._news)
+        self._call.client.waits.add(self)
+        self._timer = self._call.broker.runtime.call_later(request.max_wait_ms / 1000, self.finish)
+        return self._pending
+
+    def _appended(self) -> int:
+        return sum(source.partition.appended_bytes for source in self._sources if source.partition is not None)
+
+    def _news(self) -> None:
+        gone = any(source.partition is not None and source.partition.deleted for source in self._sources)
+        if gone or self._appended() - self._appended_before >= self._missing_bytes:
+            self.finish()
+
+    def finish(self) -> None:
+        """Answer with what there is."""
+        self.call_off()
+        self._pending.resolve(self._read()[0])
+
+    def call_off(self) -> None:
+        """Wait no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+        for source in self._sources:
+            if source.partition is not None:
+                source.partition.unwatch(self._news)
+        self._call.client.waits.discard(self)
+
+    def _read(self) -> tuple[FetchResponse, int, bool]:
+        """Read from all partitions.
+
+        Returns:
+            The answer, bytes of batches in it, and whether it holds an error, which is not kept waiting.
+        """
+        room_bytes = min(self._request.max_bytes, _RESPONSE_BYTES_MAX, self._call.client.room_bytes())
+        topics: dict[TopicKey, FetchableTopicResponse] = {}
+        served: list[Wanted] = []
+        found_bytes, urgent = 0, False
+        for source in self._sources:
+            wanted = source.wanted
+            data = self._read_partition(source, room_bytes - found_bytes, first=not found_bytes)
+            size = len(data.records or b"")
+            if size:
+                found_bytes += size
+                served.append(wanted)
+            urgent = urgent or bool(data.error_code)
+            news = (wanted.high_watermark, wanted.log_start_offset) != (data.high_watermark, data.log_start_offset)
+            if self._incremental and not size and not data.error_code and not news:
+                continue
+            wanted.high_watermark, wanted.log_start_offset = data.high_watermark, data.log_start_offset
+            topic = topics.get(wanted.topic)
+            if topic is None:
+                topic = topics[wanted.topic] = _topic_response(wanted.topic)
+            topic.partitions.append(data)
+        if self._session is not None:
+            self._session.served(served)
+        session_id = self._session.id if self._session is not None else 0
+        return FetchResponse(session_id=session_id, responses=list(topics.values())), found_bytes, urgent
+
+    def _read_partition(self, source: _Source, room_bytes: int, *, first: bool) -> PartitionData:
+        wanted = source.wanted.partition
+        partition = source.partition
+        data = PartitionData(partition_index=wanted.partition, high_watermark=-1, records=b"")
+        if partition is None or partition.deleted:
+            by_id = not isinstance(source.wanted.topic, str)
+            unknown_id = by_id and (source.topic is None or partition is not None)
+            data.error_code = ErrorCode.UNKNOWN_TOPIC_ID if unknown_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            return data
+        log = partition.log
+        data.high_watermark = data.last_stable_offset = log.end_offset
+        data.log_start_offset = log.start_offset
+        if self._request.isolation_level == _READ_COMMITTED:
+            data.aborted_transactions = []
+        data.error_code = epoch_error(wanted.current_leader_epoch)
+        if data.error_code:
+            return data
+        max_bytes = min(wanted.partition_max_bytes, room_bytes)
+        if max_bytes <= 0 and not (first and room_bytes > 0):
+            # Full, but an offset that does not exist is still told.
+            if not log.start_offset <= wanted.fetch_offset <= log.end_offset:
+                data.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
+            return data
+        try:
+            records, _ = log.read(wanted.fetch_offset, max_bytes)
+        except (MillstreamError, OSError) as error:
+            data.error_code = code_of(error)
+            if isinstance(error, OffsetOutOfRange):
+                data.high_watermark = data.last_stable_offset = log.end_offset
+            return data
+        # Only the first partition with data may exceed what was asked for, by being one batch that is larger.
+        if first or len(records) <= max_bytes:
+            data.records = records
+        return data
+
+
+def _topic_response(key: TopicKey) -> FetchableTopicResponse:
+    if isinstance(key, str):
+        return FetchableTopicResponse(topic=key, topic_id=NO_UUID)
+    return FetchableTopicResponse(topic_id=key)

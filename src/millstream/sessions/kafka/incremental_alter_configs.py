@@ -1,0 +1,84 @@
+"""IncrementalAlterConfigs: versions 0 and 1. It changes single settings of a topic."""
+
+from enum import IntEnum
+
+from millstream.broker.configs import TOPIC_CONFIGS, Kind, check_configs
+from millstream.broker.errors import InvalidConfig
+from millstream.broker.topics import Topic
+from millstream.model.errors import MillstreamError
+from millstream.model.pending import Pending, gather, settled
+from millstream.sessions.kafka.call import Call
+from millstream.sessions.kafka.config_resources import changeable_topic, refuse_duplicates, required
+from millstream.sessions.kafka.error_table import code_of
+from millstream.wire.kafka.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+__all__ = ["handle"]
+
+
+class Operation(IntEnum):
+    """What is done with a setting, by Kafka's numbers. The last two are for lists."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+def handle(call: Call, request: IncrementalAlterConfigsRequest) -> Pending[IncrementalAlterConfigsResponse]:
+    """Change settings; answered once they last."""
+    response = IncrementalAlterConfigsResponse()
+    altering = []
+    for resource in request.resources:
+        answer = AlterConfigsResourceResponse(
+            error_message=None, resource_type=resource.resource_type, resource_name=resource.resource_name
+        )
+        response.responses.append(answer)
+        altering.append(_alter(call, resource, answer, validate_only=request.validate_only))
+    return gather(altering).then(lambda _: response)
+
+
+def _alter(
+    call: Call, resource: AlterConfigsResource, answer: AlterConfigsResourceResponse, *, validate_only: bool
+) -> Pending[None]:
+    def begin() -> Pending[None]:
+        topic = changeable_topic(call, resource.resource_type, resource.resource_name)
+        refuse_duplicates(config.name for config in resource.configs)
+        configs = dict(topic.configs)
+        for change in resource.configs:
+            _apply(configs, topic, change)
+        check_configs(TOPIC_CONFIGS, configs)
+        return settled(None) if validate_only else call.broker.topics.set_configs(topic, configs)
+
+    def refuse(error: MillstreamError) -> None:
+        answer.error_code, answer.error_message = code_of(error), str(error)
+
+    return Pending.attempt(begin).settle(lambda _: None, refuse)
+
+
+def _apply(configs: dict[str, str], topic: Topic, change: AlterableConfig) -> None:
+    key = TOPIC_CONFIGS.get(change.name)
+    if key is None:
+        raise InvalidConfig(f"there is no setting {change.name}")
+    match change.config_operation:
+        case Operation.SET:
+            configs[change.name] = required(change.name, change.value)
+        case Operation.DELETE:
+            configs.pop(change.name, None)
+        case Operation.APPEND | Operation.SUBTRACT:
+            if key.kind is not Kind.LIST:
+                raise InvalidConfig(f"{change.name} is not a list")
+            present = [item for item in topic.configs.get(change.name, key.default).split(",") if item]
+            items = [item.strip() for item in required(change.name, change.value).split(",")]
+            if change.config_operation == Operation.APPEND:
+                present += [item for item in items if item not in present]
+            else:
+                present = [item for item in present if item not in items]
+            configs[change.name] = ",".join(present)
+        case _:
+            raise InvalidConfig(f"there is no operation {change.config_operation}")

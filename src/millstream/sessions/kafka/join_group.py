@@ -1,0 +1,61 @@
+"""JoinGroup: versions 0 to 9. From 4 on a new member is first given its id; from 5 on members may be static."""
+
+from typing import Final
+
+from millstream.broker.errors import MemberIdRequired
+from millstream.broker.group import Joined, Joining, Protocol
+from millstream.model.errors import MillstreamError
+from millstream.model.pending import Pending
+from millstream.sessions.kafka.call import Call
+from millstream.sessions.kafka.error_table import code_of
+from millstream.wire.kafka.messages.join_group import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember
+
+__all__ = ["handle"]
+
+_REBALANCE_TIMEOUT_SINCE: Final = 1
+_ID_REQUIRED_SINCE: Final = 4
+_NULL_PROTOCOL_SINCE: Final = 7
+_SKIP_ASSIGNMENT_SINCE: Final = 9
+
+
+def handle(call: Call, request: JoinGroupRequest) -> JoinGroupResponse | Pending[JoinGroupResponse]:
+    """Join a group; the answer comes when all members have joined."""
+    has_timeout = call.version >= _REBALANCE_TIMEOUT_SINCE
+    joining = Joining(
+        member_id=request.member_id,
+        instance_id=request.group_instance_id,
+        client_id=call.client_id or "",
+        client_host="/" + call.client.host,
+        session_timeout_ms=request.session_timeout_ms,
+        rebalance_timeout_ms=request.rebalance_timeout_ms if has_timeout else request.session_timeout_ms,
+        protocol_type=request.protocol_type,
+        protocols=tuple(Protocol(p.name, p.metadata) for p in request.protocols),
+        id_required=call.version >= _ID_REQUIRED_SINCE,
+        may_skip_assignment=call.version >= _SKIP_ASSIGNMENT_SINCE,
+    )
+    try:
+        pending = call.broker.groups.join(request.group_id, joining)
+    except MillstreamError as error:
+        return _refused(call, request.member_id, error)
+    return pending.settle(_answer, lambda error: _refused(call, request.member_id, error))
+
+
+def _answer(joined: Joined) -> JoinGroupResponse:
+    return JoinGroupResponse(
+        generation_id=joined.generation,
+        protocol_type=joined.protocol_type,
+        protocol_name=joined.protocol_name,
+        leader=joined.leader_id,
+        skip_assignment=joined.skip_assignment,
+        member_id=joined.member_id,
+        members=[
+            JoinGroupResponseMember(member_id=member_id, group_instance_id=instance_id, metadata=metadata)
+            for member_id, instance_id, metadata in joined.members
+        ],
+    )
+
+
+def _refused(call: Call, member_id: str, error: MillstreamError) -> JoinGroupResponse:
+    given = error.member_id if isinstance(error, MemberIdRequired) else member_id
+    protocol_name = None if call.version >= _NULL_PROTOCOL_SINCE else ""
+    return JoinGroupResponse(error_code=code_of(error), member_id=given, protocol_name=protocol_name)

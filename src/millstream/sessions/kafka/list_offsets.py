@@ -1,0 +1,66 @@
+"""ListOffsets: versions 1 to 11. A time is looked up in the index, then record by record in one batch."""
+
+from typing import Final
+
+from millstream.broker.partition import Partition
+from millstream.model.errors import MillstreamError
+from millstream.sessions.kafka.call import Call
+from millstream.sessions.kafka.error_table import code_of
+from millstream.sessions.kafka.leader_epoch import LEADER_EPOCH, epoch_error
+from millstream.wire.kafka.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from millstream.wire.kafka.records import read_records
+
+__all__ = ["handle"]
+
+_LATEST: Final = -1
+_EARLIEST: Final = -2
+_MAX_TIMESTAMP: Final = -3
+_EARLIEST_LOCAL: Final = -4
+
+
+def handle(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
+    """Find an offset in each partition: the first, the last, that of the latest record, or by time."""
+    response = ListOffsetsResponse()
+    for topic in request.topics:
+        found = [_answer(call, topic.name, asked) for asked in topic.partitions]
+        response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=found))
+    return response
+
+
+def _answer(call: Call, name: str, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+    answer = ListOffsetsPartitionResponse(partition_index=asked.partition_index)
+    try:
+        partition = call.partition(call.topic(name), asked.partition_index)
+        answer.error_code = epoch_error(asked.current_leader_epoch)
+        if not answer.error_code:
+            answer.offset, answer.timestamp = _look_up(partition, asked.timestamp)
+            answer.leader_epoch = LEADER_EPOCH if answer.offset >= 0 else -1
+    except (MillstreamError, OSError) as error:
+        answer.error_code = code_of(error)
+    return answer
+
+
+def _look_up(partition: Partition, timestamp: int) -> tuple[int, int]:
+    """An offset and the time of its record, -1 for none. Nothing is tiered, so -5 and -6 find nothing."""
+    log = partition.log
+    if timestamp == _LATEST:
+        return log.end_offset, -1
+    if timestamp in {_EARLIEST, _EARLIEST_LOCAL}:
+        return log.start_offset, -1
+    if timestamp == _MAX_TIMESTAMP:
+        timestamp = log.max_timestamp[0]
+    if timestamp < 0:
+        return -1, -1
+    frame = log.frame_for_time(timestamp)
+    if frame is None:
+        return -1, -1
+    for record in read_records(frame):
+        if record.timestamp_ms >= timestamp and record.offset >= log.start_offset:
+            return record.offset, record.timestamp_ms
+    return -1, -1

@@ -1,0 +1,100 @@
+"""Metadata: versions 0 to 13. Topics may be asked for by id from 10 on, and are made if asked for by name."""
+
+from millstream.broker.topics import Topic
+from millstream.model.errors import MillstreamError
+from millstream.model.pending import Pending, gather
+from millstream.model.topic_name import TopicName
+from millstream.sessions.kafka import authorized_operations
+from millstream.sessions.kafka.call import NODE_ID, Call
+from millstream.sessions.kafka.error_table import code_of
+from millstream.sessions.kafka.leader_epoch import LEADER_EPOCH
+from millstream.sessions.kafka.names import check_topic_name
+from millstream.wire.kafka.error_codes import ErrorCode
+from millstream.wire.kafka.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+__all__ = ["handle"]
+
+
+def handle(call: Call, request: MetadataRequest) -> MetadataResponse | Pending[MetadataResponse]:
+    """Describe the cluster, which is this server, and topics; make those that do not exist if that is allowed."""
+    everything = request.topics is None or (call.version == 0 and not request.topics)
+    asked = [] if everything else list(request.topics or [])
+    made = _make_missing(call, request, asked)
+    if made is None:
+        return _respond(call, request, asked, everything=everything)
+    return made.then(lambda _: _respond(call, request, asked, everything=everything))
+
+
+def _make_missing(call: Call, request: MetadataRequest, asked: list[MetadataRequestTopic]) -> Pending[object] | None:
+    if not request.allow_auto_topic_creation or not call.broker.settings.auto_create_topics:
+        return None
+    making: list[Pending[Topic]] = []
+    for topic in asked:
+        if topic.topic_id.int or topic.name is None or call.topic(topic.name) is not None:
+            continue
+        try:
+            check_topic_name(topic.name)
+            making.append(call.broker.topics.get_or_create(TopicName.from_flat(topic.name)))
+        except MillstreamError:
+            continue  # told by `_missing`
+    return gather(making).then(lambda done: done) if making else None
+
+
+def _respond(
+    call: Call, request: MetadataRequest, asked: list[MetadataRequestTopic], *, everything: bool
+) -> MetadataResponse:
+    broker = call.broker
+    endpoint = call.client.endpoint
+    response = MetadataResponse(
+        brokers=[MetadataResponseBroker(node_id=NODE_ID, host=endpoint.host, port=endpoint.port)],
+        cluster_id=broker.cluster_id,
+        controller_id=NODE_ID,
+    )
+    if request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = authorized_operations.CLUSTER
+    if everything:
+        response.topics = [_described(topic, request) for topic in broker.topics]
+        return response
+    for one in asked:
+        topic = call.topic(one.name, one.topic_id)
+        response.topics.append(_described(topic, request) if topic is not None else _missing(one))
+    return response
+
+
+def _described(topic: Topic, request: MetadataRequest) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        name=topic.name.flat,
+        topic_id=topic.id,
+        partitions=[
+            MetadataResponsePartition(
+                partition_index=partition.index,
+                leader_id=NODE_ID,
+                leader_epoch=LEADER_EPOCH,
+                replica_nodes=[NODE_ID],
+                isr_nodes=[NODE_ID],
+            )
+            for partition in topic.partitions
+        ],
+        topic_authorized_operations=authorized_operations.TOPIC
+        if request.include_topic_authorized_operations
+        else authorized_operations.NOT_ASKED,
+    )
+
+
+def _missing(asked: MetadataRequestTopic) -> MetadataResponseTopic:
+    if asked.topic_id.int:
+        return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=asked.topic_id)
+    name = asked.name or ""
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    try:
+        check_topic_name(name)
+    except MillstreamError as error:
+        code = code_of(error)
+    return MetadataResponseTopic(error_code=code, name=name)

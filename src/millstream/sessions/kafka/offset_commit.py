@@ -1,0 +1,70 @@
+"""OffsetCommit: versions 2 to 10. It is answered once the offsets last. From 10 on topics are named by id."""
+
+from millstream.broker.errors import NoteTooLarge
+from millstream.broker.offsets import Place
+from millstream.model.errors import MillstreamError
+from millstream.model.pending import Pending
+from millstream.sessions.kafka.call import Call
+from millstream.sessions.kafka.error_table import code_of
+from millstream.storage.metadata import CommittedOffset
+from millstream.wire.kafka.error_codes import ErrorCode
+from millstream.wire.kafka.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+
+__all__ = ["handle"]
+
+
+def handle(call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse | Pending[OffsetCommitResponse]:
+    """Commit offsets for a group."""
+    response = OffsetCommitResponse()
+    accepted: list[OffsetCommitResponsePartition] = []
+    offsets: dict[Place, CommittedOffset] = {}
+    for asked in request.topics:
+        topic = call.topic(asked.name, asked.topic_id)
+        answered = OffsetCommitResponseTopic(name=asked.name, topic_id=asked.topic_id)
+        response.topics.append(answered)
+        for partition in asked.partitions:
+            answer = OffsetCommitResponsePartition(partition_index=partition.partition_index)
+            answered.partitions.append(answer)
+            try:
+                committed = _committed(call, partition)
+                call.partition(topic, partition.partition_index)
+            except MillstreamError as error:
+                unknown_id = topic is None and bool(asked.topic_id.int)
+                answer.error_code = ErrorCode.UNKNOWN_TOPIC_ID if unknown_id else code_of(error)
+                continue
+            assert topic is not None
+            offsets[topic.id, partition.partition_index] = committed
+            accepted.append(answer)
+
+    def refuse(error: MillstreamError) -> OffsetCommitResponse:
+        for answer in accepted:
+            answer.error_code = code_of(error)
+        return response
+
+    try:
+        done = call.broker.groups.commit(
+            request.group_id,
+            request.member_id,
+            request.group_instance_id,
+            request.generation_id_or_member_epoch,
+            offsets,
+        )
+    except MillstreamError as error:
+        return refuse(error)
+    return done.settle(lambda _: response, refuse)
+
+
+def _committed(call: Call, partition: OffsetCommitRequestPartition) -> CommittedOffset:
+    note = partition.committed_metadata or ""
+    limit = call.broker.settings.offset_note_bytes_max
+    if len(note.encode()) > limit:
+        raise NoteTooLarge(f"the text kept with an offset has more than {limit} bytes")
+    return CommittedOffset(
+        partition.committed_offset, partition.committed_leader_epoch, note, call.broker.runtime.now_ms()
+    )

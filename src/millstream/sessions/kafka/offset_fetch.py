@@ -1,0 +1,112 @@
+"""OffsetFetch: versions 1 to 10. From 2 on all topics may be asked for, from 8 on several groups; from 10 on topics
+are named by id."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+from uuid import UUID
+
+from millstream.broker.topics import Topic
+from millstream.sessions.kafka.call import Call
+from millstream.storage.metadata import CommittedOffset
+from millstream.wire.kafka.error_codes import ErrorCode
+from millstream.wire.kafka.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+
+__all__ = ["handle"]
+
+_GROUPS_SINCE: Final = 8
+_IDS_SINCE: Final = 10
+_NOTHING: Final = CommittedOffset(offset=-1, leader_epoch=-1, note="", committed_ms=0)
+
+
+def handle(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
+    """Tell what groups have committed; -1 where they have not."""
+    if call.version >= _GROUPS_SINCE:
+        return OffsetFetchResponse(groups=[_group(call, group) for group in request.groups])
+    committed = call.broker.groups.offsets.of_group(request.group_id)
+    asked: Sequence[tuple[Topic | None, str, list[int]]]
+    if request.topics is None:
+        asked = _all_topics(call, committed)
+    else:
+        asked = [(call.topic(topic.name), topic.name, topic.partition_indexes) for topic in request.topics]
+    response = OffsetFetchResponse()
+    for topic, name, indexes in asked:
+        found = [(index, _offset(committed, topic, index)) for index in indexes]
+        response.topics.append(
+            OffsetFetchResponseTopic(
+                name=name,
+                partitions=[
+                    OffsetFetchResponsePartition(
+                        partition_index=index,
+                        committed_offset=one.offset,
+                        committed_leader_epoch=one.leader_epoch,
+                        metadata=one.note,
+                    )
+                    for index, one in found
+                ],
+            )
+        )
+    return response
+
+
+def _group(call: Call, asked: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+    committed = call.broker.groups.offsets.of_group(asked.group_id)
+    answer = OffsetFetchResponseGroup(group_id=asked.group_id)
+    if asked.topics is None:
+        for topic, name, indexes in _all_topics(call, committed):
+            answer.topics.append(_topic(committed, topic, name, topic.id, indexes, ErrorCode.NONE))
+        return answer
+    for wanted in asked.topics:
+        found = call.topic(wanted.name, wanted.topic_id)
+        unknown_id = found is None and call.version >= _IDS_SINCE
+        code = ErrorCode.UNKNOWN_TOPIC_ID if unknown_id else ErrorCode.NONE
+        indexes = wanted.partition_indexes
+        answer.topics.append(_topic(committed, found, wanted.name, wanted.topic_id, indexes, code))
+    return answer
+
+
+def _topic(
+    committed: dict[tuple[UUID, int], CommittedOffset],
+    topic: Topic | None,
+    name: str,
+    topic_id: UUID,
+    indexes: Iterable[int],
+    code: ErrorCode,
+) -> OffsetFetchResponseTopics:
+    found = [(index, _offset(committed, topic, index)) for index in indexes]
+    return OffsetFetchResponseTopics(
+        name=name,
+        topic_id=topic_id,
+        partitions=[
+            OffsetFetchResponsePartitions(
+                partition_index=index,
+                committed_offset=one.offset,
+                committed_leader_epoch=one.leader_epoch,
+                metadata=one.note,
+                error_code=code,
+            )
+            for index, one in found
+        ],
+    )
+
+
+def _offset(committed: dict[tuple[UUID, int], CommittedOffset], topic: Topic | None, index: int) -> CommittedOffset:
+    return committed.get((topic.id, index), _NOTHING) if topic is not None else _NOTHING
+
+
+def _all_topics(
+    call: Call, committed: dict[tuple[UUID, int], CommittedOffset]
+) -> Sequence[tuple[Topic, str, list[int]]]:
+    by_topic: dict[UUID, list[int]] = {}
+    for topic_id, index in sorted(committed):
+        by_topic.setdefault(topic_id, []).append(index)
+    found = ((call.broker.topics.by_id(topic_id), indexes) for topic_id, indexes in by_topic.items())
+    return [(topic, topic.name.flat, indexes) for topic, indexes in found if topic is not None]

@@ -1,0 +1,123 @@
+"""Produce: versions 3 to 13.
+
+From 7 on batches may be compressed with zstd; from 13 on topics are named by id.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from millstream.broker.partition import Partition
+from millstream.broker.topics import Topic
+from millstream.model.errors import MillstreamError
+from millstream.model.frame import CODEC_MASK, Attributes
+from millstream.model.pending import Pending, gather
+from millstream.sessions.kafka.call import Call
+from millstream.sessions.kafka.error_table import code_of
+from millstream.wire.compression import Codec
+from millstream.wire.kafka.error_codes import ErrorCode
+from millstream.wire.kafka.errors import InvalidRecords, UnsupportedCodec
+from millstream.wire.kafka.messages.produce import (
+    BatchIndexAndErrorMessage,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from millstream.wire.kafka.records import check_batch, read_records
+
+__all__ = ["handle"]
+
+_ACKS_ALL: Final = -1
+_ACKS: Final = (-1, 0, 1)
+_ZSTD_SINCE: Final = 7
+_MESSAGES_SINCE: Final = 8
+
+
+def handle(call: Call, request: ProduceRequest) -> ProduceResponse | Pending[ProduceResponse] | None:
+    """Append a batch to each partition; answer when the acknowledgement asked for is due.
+
+    With acks=0 there is no answer.
+    """
+    response = ProduceResponse()
+    waiting: list[tuple[PartitionProduceResponse, Pending[None]]] = []
+    for topic_data in request.topic_data:
+        topic = call.topic(topic_data.name, topic_data.topic_id)
+        answers = []
+        for data in topic_data.partition_data:
+            answer, durable = _append(call, request, topic, data)
+            if durable is not None:
+                waiting.append((answer, durable))
+            if (
+                answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                and topic_data.topic_id.int
+                and topic is None
+            ):
+                answer.error_code = ErrorCode.UNKNOWN_TOPIC_ID
+            answers.append(answer)
+        response.responses.append(
+            TopicProduceResponse(name=topic_data.name, topic_id=topic_data.topic_id, partition_responses=answers)
+        )
+    if request.acks == 0:
+        return None
+    if not waiting:
+        return response
+    return gather([durable for _, durable in waiting]).then(lambda _: _confirmed(response, waiting))
+
+
+def _append(
+    call: Call, request: ProduceRequest, topic: Topic | None, data: PartitionProduceData
+) -> tuple[PartitionProduceResponse, Pending[None] | None]:
+    answer = PartitionProduceResponse(index=data.index, base_offset=-1)
+    try:
+        if request.acks not in _ACKS:
+            answer.error_code = ErrorCode.INVALID_REQUIRED_ACKS
+            return answer, None
+        partition = call.partition(topic, data.index)
+        return answer, _append_batch(call, request, partition, data, answer)
+    except (MillstreamError, OSError) as error:
+        answer.error_code = code_of(error)
+        if call.version >= _MESSAGES_SINCE:
+            answer.error_message = str(error)
+            if isinstance(error, InvalidRecords):
+                answer.record_errors.append(
+                    BatchIndexAndErrorMessage(batch_index=0, batch_index_error_message=str(error))
+                )
+        return answer, None
+
+
+def _append_batch(
+    call: Call,
+    request: ProduceRequest,
+    partition: Partition,
+    data: PartitionProduceData,
+    answer: PartitionProduceResponse,
+) -> Pending[None] | None:
+    batch = memoryview(data.records or b"")
+    partition.check_size(len(batch))
+    header = check_batch(batch)
+    if header.attributes & CODEC_MASK == Codec.ZSTD and call.version < _ZSTD_SINCE:
+        raise UnsupportedCodec(f"zstd is not allowed in Produce version {call.version}")
+    if header.attributes & Attributes.TRANSACTIONAL:
+        answer.error_code = ErrorCode.INVALID_TXN_STATE
+        return None
+    if partition.settings.compacted and any(record.key is None for record in read_records(batch)):
+        raise InvalidRecords("a compacted topic takes no record without a key")
+    all_replicas = request.acks == _ACKS_ALL
+    answer.base_offset = partition.append(batch, header, all_replicas=all_replicas).base_offset
+    answer.log_start_offset = partition.log.start_offset
+    if partition.settings.append_time:
+        answer.log_append_time_ms = call.broker.runtime.now_ms()
+    return partition.durable() if all_replicas else None
+
+
+def _confirmed(
+    response: ProduceResponse, waiting: Sequence[tuple[PartitionProduceResponse, Pending[None]]]
+) -> ProduceResponse:
+    for answer, durable in waiting:
+        try:
+            durable.result()
+        except MillstreamError as error:
+            answer.error_code = code_of(error)
+            answer.base_offset = -1
+    return response

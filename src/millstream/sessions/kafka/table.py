@@ -1,0 +1,140 @@
+"""Every Kafka API that this server speaks: the one table that serves, advertises and documents them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from millstream.sessions.kafka import (
+    alter_configs,
+    create_partitions,
+    create_topics,
+    delete_groups,
+    delete_records,
+    delete_topics,
+    describe_cluster,
+    describe_configs,
+    describe_groups,
+    describe_log_dirs,
+    describe_topic_partitions,
+    fetch,
+    find_coordinator,
+    heartbeat,
+    incremental_alter_configs,
+    init_producer_id,
+    join_group,
+    leave_group,
+    list_groups,
+    list_offsets,
+    metadata,
+    offset_commit,
+    offset_delete,
+    offset_fetch,
+    offset_for_leader_epoch,
+    produce,
+    sync_group,
+)
+from millstream.sessions.kafka.api_versions import answer as answer_api_versions
+from millstream.sessions.kafka.call import Call
+from millstream.wire.kafka.api import Api
+from millstream.wire.kafka.messages.alter_configs import ALTER_CONFIGS
+from millstream.wire.kafka.messages.api_versions import API_VERSIONS
+from millstream.wire.kafka.messages.create_partitions import CREATE_PARTITIONS
+from millstream.wire.kafka.messages.create_topics import CREATE_TOPICS
+from millstream.wire.kafka.messages.delete_groups import DELETE_GROUPS
+from millstream.wire.kafka.messages.delete_records import DELETE_RECORDS
+from millstream.wire.kafka.messages.delete_topics import DELETE_TOPICS
+from millstream.wire.kafka.messages.describe_cluster import DESCRIBE_CLUSTER
+from millstream.wire.kafka.messages.describe_configs import DESCRIBE_CONFIGS
+from millstream.wire.kafka.messages.describe_groups import DESCRIBE_GROUPS
+from millstream.wire.kafka.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
+from millstream.wire.kafka.messages.describe_topic_partitions import DESCRIBE_TOPIC_PARTITIONS
+from millstream.wire.kafka.messages.fetch import FETCH
+from millstream.wire.kafka.messages.find_coordinator import FIND_COORDINATOR
+from millstream.wire.kafka.messages.heartbeat import HEARTBEAT
+from millstream.wire.kafka.messages.incremental_alter_configs import INCREMENTAL_ALTER_CONFIGS
+from millstream.wire.kafka.messages.init_producer_id import INIT_PRODUCER_ID
+from millstream.wire.kafka.messages.join_group import JOIN_GROUP
+from millstream.wire.kafka.messages.leave_group import LEAVE_GROUP
+from millstream.wire.kafka.messages.list_groups import LIST_GROUPS
+from millstream.wire.kafka.messages.list_offsets import LIST_OFFSETS
+from millstream.wire.kafka.messages.metadata import METADATA
+from millstream.wire.kafka.messages.offset_commit import OFFSET_COMMIT
+from millstream.wire.kafka.messages.offset_delete import OFFSET_DELETE
+from millstream.wire.kafka.messages.offset_fetch import OFFSET_FETCH
+from millstream.wire.kafka.messages.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
+from millstream.wire.kafka.messages.produce import PRODUCE
+from millstream.wire.kafka.messages.sync_group import SYNC_GROUP
+
+__all__ = ["HANDLERS", "Handler"]
+
+Handle = Callable[[Call, Any], Any]
+"""Takes a call and a request; returns the response, one that is pending, or None for no answer."""
+
+_REQUEST_BYTES_MAX: Final = 8 * 1024 * 1024
+"""Bytes of a request that carries no batches. The largest of these, a leader's assignment for a group with tens of
+thousands of partitions, has some MiB; decoded, a request takes up to some forty times its bytes in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """How one API is served.
+
+    Args:
+        api: its key, versions and messages.
+        handle: serves a decoded request.
+        advertised: the versions that clients are told of.
+        request_bytes_max: bytes of a request at most, below the server's own limit; None for that limit.
+    """
+
+    api: Api
+    handle: Handle
+    advertised: range
+    request_bytes_max: int | None = _REQUEST_BYTES_MAX
+
+    @property
+    def key(self) -> int:
+        """The API's number."""
+        return self.api.key
+
+
+def _served(api: Api, handle: Handle) -> Handler:
+    return Handler(api, handle, api.versions)
+
+
+def _table(*handlers: Handler) -> dict[int, Handler]:
+    return {handler.key: handler for handler in handlers}
+
+
+HANDLERS: Final[Mapping[int, Handler]] = _table(
+    # Told from 0 on, as Apache Kafka does, though only 3 and later are served: librdkafka takes compression to be
+    # missing where version 0 is not told (KAFKA-18659).
+    Handler(PRODUCE, produce.handle, range(PRODUCE.versions.stop), request_bytes_max=None),
+    _served(FETCH, fetch.handle),
+    _served(LIST_OFFSETS, list_offsets.handle),
+    _served(METADATA, metadata.handle),
+    _served(OFFSET_COMMIT, offset_commit.handle),
+    _served(OFFSET_FETCH, offset_fetch.handle),
+    _served(FIND_COORDINATOR, find_coordinator.handle),
+    _served(JOIN_GROUP, join_group.handle),
+    _served(HEARTBEAT, heartbeat.handle),
+    _served(LEAVE_GROUP, leave_group.handle),
+    _served(SYNC_GROUP, sync_group.handle),
+    _served(DESCRIBE_GROUPS, describe_groups.handle),
+    _served(LIST_GROUPS, list_groups.handle),
+    _served(API_VERSIONS, lambda call, request: answer_api_versions(HANDLERS.values())),
+    _served(CREATE_TOPICS, create_topics.handle),
+    _served(DELETE_TOPICS, delete_topics.handle),
+    _served(DELETE_RECORDS, delete_records.handle),
+    # Version 6 belongs to a part of KIP-939 that Apache Kafka has not released.
+    Handler(INIT_PRODUCER_ID, init_producer_id.handle, range(6)),
+    _served(OFFSET_FOR_LEADER_EPOCH, offset_for_leader_epoch.handle),
+    _served(DESCRIBE_CONFIGS, describe_configs.handle),
+    _served(ALTER_CONFIGS, alter_configs.handle),
+    _served(DESCRIBE_LOG_DIRS, describe_log_dirs.handle),
+    _served(CREATE_PARTITIONS, create_partitions.handle),
+    _served(DELETE_GROUPS, delete_groups.handle),
+    _served(INCREMENTAL_ALTER_CONFIGS, incremental_alter_configs.handle),
+    _served(OFFSET_DELETE, offset_delete.handle),
+    _served(DESCRIBE_CLUSTER, describe_cluster.handle),
+    _served(DESCRIBE_TOPIC_PARTITIONS, describe_topic_partitions.handle),
+)
