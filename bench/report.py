@@ -24,7 +24,9 @@ def number(value: float) -> str:
 def _cell(cell: Cell, key: str) -> str:
     spread = cell.spread(key)
     if spread is None:
-        return "failed" if ":" in cell.note else f"({cell.note})"
+        return "failed" if cell.failures else cell.note
+    if len(cell.samples) == 1:
+        return number(spread.median)
     return f"{number(spread.median)} ({number(spread.low)}-{number(spread.high)})"
 
 
@@ -64,7 +66,7 @@ def print_line(console: Console, results: Results, line: LineResult) -> None:
     console.print(table)
     for case, cells in line.cells.items():
         for name, cell in cells.items():
-            if ":" in cell.note:
+            if cell.failures:
                 console.print(f"  {case}, {name}: {cell.note}", markup=False, highlight=False)
 
 

@@ -26,10 +26,12 @@ class Cell:
     Args:
         samples: the metrics of each repetition.
         note: why there is none, or why there are fewer.
+        failures: repetitions that failed.
     """
 
     samples: list[Mapping[str, float]] = field(default_factory=list)
     note: str = ""
+    failures: int = 0
 
     def spread(self, key: str) -> Spread | None:
         """Summarise one metric, or return None if it was never measured."""

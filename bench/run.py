@@ -3,6 +3,7 @@
 import gc
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -47,29 +48,34 @@ def measure_line(
         for case in line.cases():
             cells = {bed.system.name: Cell() for bed in beds}
             result.cells[case] = cells
-            ready = [bed for bed in beds if _attempt(bed, cells, lambda bed: line.prepare(bed, case))]
+            ready = [bed for bed in beds if _attempt(bed, cells[bed.system.name], partial(line.prepare, bed, case))]
             for repetition in range(repetitions):
                 for bed in ready:
                     cell = cells[bed.system.name]
-                    if cell.note and len(cell.samples) + _FAILURES_LIMIT <= repetition:
-                        continue
-                    say(f"{line.name}: {case}: {bed.system.name} {repetition + 1}/{repetitions}")
-                    _attempt(bed, cells, lambda bed: cells[bed.system.name].samples.append(line.measure(bed, case)))
+                    if cell.failures < _FAILURES_LIMIT:
+                        say(f"{line.name}: {case}: {bed.system.name} {repetition + 1}/{repetitions}")
+                        _attempt(bed, cell, partial(_measure, line, bed, case, cell))
             for bed in ready:
-                _attempt(bed, cells, lambda bed: line.finish(bed, case))
+                _attempt(bed, cells[bed.system.name], partial(line.finish, bed, case))
     return result
 
 
-def _attempt(bed: Bed, cells: dict[str, Cell], step: Callable[[Bed], None]) -> bool:
-    """Take a step on one system; if that fails, note why and start the system anew for the next."""
-    cell = cells[bed.system.name]
+def _measure(line: Line, bed: Bed, case: str, cell: Cell) -> None:
+    # What the last measurement left behind is not to be collected during this one.
     gc.collect()
+    cell.samples.append(line.measure(bed, case))
+
+
+def _attempt(bed: Bed, cell: Cell, step: Callable[[], None]) -> bool:
+    """Take a step on one system; if that fails, note why and start the system anew for the next."""
+    expected: tuple[type[Exception], ...] = (DriverError, NotFound, OSError, *bed.system.failures())
     try:
-        step(bed)
+        step()
     except NotApplicable as error:
         cell.note = str(error)
         return False
-    except (DriverError, NotFound, OSError, *bed.system.failures()) as error:
+    except expected as error:
+        cell.failures += 1
         cell.note = f"{type(error).__name__}: {error}"
         bed.close()
         return False

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from bench.drivers.pacing import PacedSender
 from bench.load import Budget, Load, Work
 
 __all__ = ["ClientDriver", "Driver", "Endpoint"]
@@ -53,8 +54,8 @@ class ClientDriver(Driver, Protocol):
         """Connect, create the topic, write one record and read it back."""
         ...
 
-    def deliveries(self, topic: str, record_bytes: int, rate: int, seconds: float) -> list[float]:
-        """Send at a fixed rate to a consumer that waits.
+    def deliveries(self, topic: str, sender: PacedSender) -> list[float]:
+        """Send by a schedule to a consumer that waits.
 
         Returns:
             For each record the seconds from when it was due to be sent to when the consumer had it.

@@ -12,7 +12,7 @@ _TIMEOUT_SECONDS: Final = 20.0
 
 
 def _admin(endpoint: Endpoint) -> AdminClient:
-    return AdminClient({"bootstrap.servers": f"{endpoint.host}:{endpoint.port}", "log_level": 3})
+    return AdminClient({"bootstrap.servers": f"{endpoint.host}:{endpoint.port}", "log_level": 0})
 
 
 def create_topic(endpoint: Endpoint, topic: str) -> None:

@@ -52,9 +52,9 @@ class NatsClient:
         """Connect, create the stream, write one record and read it back."""
         asyncio.run(self._round_trip(topic))
 
-    def deliveries(self, topic: str, record_bytes: int, rate: int, seconds: float) -> list[float]:
+    def deliveries(self, topic: str, sender: PacedSender) -> list[float]:
         """See `ClientDriver`; both ends run on one event loop, over a connection each."""
-        return asyncio.run(self._deliveries(topic, record_bytes, rate, seconds))
+        return asyncio.run(self._deliveries(topic, sender))
 
     async def _connection(self) -> Any:
         return await self._library.connect(f"nats://{self._endpoint.host}:{self._endpoint.port}")
@@ -105,8 +105,7 @@ class NatsClient:
         await subscription.next_msg(_TIMEOUT_SECONDS)
         await client.close()
 
-    async def _deliveries(self, topic: str, record_bytes: int, rate: int, seconds: float) -> list[float]:
-        sender = PacedSender(record_bytes, rate, seconds)
+    async def _deliveries(self, topic: str, sender: PacedSender) -> list[float]:
         latencies: list[float] = []
         producer = await self._connection()
         consumer = await self._connection()

@@ -88,9 +88,8 @@ class RedisClient:
             if len(redis.xrange(topic)) != 1:
                 raise DriverError("the first record is not there")
 
-    def deliveries(self, topic: str, record_bytes: int, rate: int, seconds: float) -> list[float]:
+    def deliveries(self, topic: str, sender: PacedSender) -> list[float]:
         """See `ClientDriver`; the producer waits for each answer, the consumer blocks in XREAD."""
-        sender = PacedSender(record_bytes, rate, seconds)
         latencies: list[float] = []
         give_up = threading.Event()
         with self._connection() as producer, self._connection() as consumer:
@@ -100,8 +99,8 @@ class RedisClient:
                 last = position
                 while len(latencies) < sender.count and not give_up.is_set():
                     for _, entries in consumer.xread({topic: last}, block=_BLOCK_MS):
-                        for last, fields in entries:
-                            latencies.append(sender.age(fields[_FIELD]))
+                        latencies.extend(sender.age(fields[_FIELD]) for _, fields in entries)
+                        last = entries[-1][0]
 
             receiver = threading.Thread(target=receive)
             receiver.start()

@@ -66,8 +66,9 @@ class Line(ABC):
     def cases(self) -> Sequence[str]:
         """Return the names of the cases in the order in which they are measured."""
 
-    def prepare(self, bed: Bed, case: str) -> None:  # noqa: B027 (most lines have nothing to prepare)
-        """Do what a case needs once for a system, outside the clock."""
+    def prepare(self, bed: Bed, case: str) -> None:
+        """Do what a case needs once for a system, outside the clock; nothing, for most lines."""
+        return
 
     @abstractmethod
     def measure(self, bed: Bed, case: str) -> Mapping[str, float]:
@@ -78,8 +79,9 @@ class Line(ABC):
             DriverError: it failed.
         """
 
-    def finish(self, bed: Bed, case: str) -> None:  # noqa: B027
+    def finish(self, bed: Bed, case: str) -> None:
         """Undo `prepare`."""
+        return
 
     @staticmethod
     def require_reading(bed: Bed) -> None:

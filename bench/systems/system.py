@@ -152,10 +152,10 @@ class Server:
         raise ProcessLookupError(f"{self.system.name} has ended: {self.log_tail()}")
 
     def log_tail(self) -> str:
-        """Return the end of what it printed, on one line."""
+        """Return the last line that it printed."""
         self._drain.join(1)
-        text = self._log_path.read_bytes()[-_TAIL_BYTES:].decode(errors="replace")
-        return " | ".join(line.strip() for line in text.splitlines() if line.strip())[-300:] or "no output"
+        text = self._log_path.read_bytes()[-_TAIL_BYTES:].decode(errors="replace").strip()
+        return text.splitlines()[-1] if text else "no output"
 
     def stop(self) -> int:
         """Ask it to end, and return its exit status; killed, and negative, if it does not within 20 s."""

@@ -36,7 +36,7 @@ class Fault:
     Args:
         operation: which kind of call.
         at: the n-th such call from now on, 1 for the next.
-        code: what errno it fails with. ENOSPC becomes DiskFull as it does on a real disk.
+        code: what errno it fails with. A write or an open without room becomes DiskFull, as on a real disk.
         kept_bytes: how much of a write reaches the file before it fails.
         path_ending: only calls on paths with this ending count.
         lasting: whether the calls after it fail as well.
@@ -261,7 +261,7 @@ class SimulatedFiles:
         """Count a call, and raise what was injected for it."""
         fault = self._fault(operation, path)
         if fault is not None:
-            raise _error(fault.code, path)
+            raise _error(operation, fault.code, path)
 
     def _fault(self, operation: Operation, path: str) -> Fault | None:
         self.calls[operation] += 1
@@ -312,13 +312,13 @@ class _SimulatedFile:
             _apply(self._inode.content, write)
             self._inode.unsynced.append(write)
         if fault is not None or kept_bytes < len(data):
-            raise _error(code, self._path)
+            raise _error("write", code, self._path)
 
     def sync(self) -> None:
         self._check()
         try:
             self._disk._meet("sync", self._path)
-        except (OSError, DiskFull):
+        except OSError:
             self._inode.unsynced = []
             raise
         for change in self._inode.unsynced:
@@ -344,8 +344,8 @@ class _SimulatedFile:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF), self._path)
 
 
-def _error(code: int, path: str) -> Exception:
-    if code == errno.ENOSPC:
+def _error(operation: Operation, code: int, path: str) -> Exception:
+    if operation in ("open", "write") and code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return DiskFull(f"no room on the disk: {os.strerror(code)}")
     return OSError(code, os.strerror(code), path)
 

@@ -278,7 +278,7 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
         "advertised.listeners",
         Kind.STRING,
         "",
-        "Where clients are told to connect, as NAME=HOST:PORT with commas between; empty for where the server listens.",
+        "Where clients are told to connect, as NAME=HOST:PORT, comma-separated; empty for where the server listens.",
     ),
     ConfigKey(
         "auto.create.topics.enable",

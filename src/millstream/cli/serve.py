@@ -33,12 +33,12 @@ def serve(
         typer.Option(
             "--listen",
             metavar="NAME=HOST:PORT",
-            help="Where to listen, several times if need be; port 0 takes a free one.  [default: kafka=127.0.0.1:9092]",
+            help="Where to listen, may be repeated; port 0 takes a free one.  [default: kafka=127.0.0.1:9092]",
         ),
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting, several times if need be."),
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting; may be repeated."),
     ] = None,
     config: Annotated[
         str | None, typer.Option("--config", metavar="FILE", help="A TOML file with data-dir, listen and [settings].")

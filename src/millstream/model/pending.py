@@ -84,9 +84,11 @@ class Pending(Generic[T]):
 
         def follow(_: Pending[T]) -> None:
             try:
-                following.resolve(self._outcome(answer, refuse))
+                outcome = self._outcome(answer, refuse)
             except Exception as error:  # noqa: BLE001 - handed on whole to whoever waits
                 following.fail(error)
+            else:
+                following.resolve(outcome)
 
         self.when_done(follow)
         return following

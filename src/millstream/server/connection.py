@@ -9,7 +9,7 @@ import asyncio
 import logging
 import struct
 from collections import deque
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 from millstream.model.pending import Pending
 from millstream.wire.kafka.errors import WireError
@@ -88,8 +88,8 @@ class FramedConnection(asyncio.BufferedProtocol):
     # What the event loop calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # uvloop's transports are no subclass of asyncio's.
+        self._transport = transport = cast(asyncio.Transport, transport)
         transport.set_write_buffer_limits(high=WRITE_BUFFER_HIGH_BYTES)
         peer = transport.get_extra_info("peername")
         local = transport.get_extra_info("sockname")
@@ -158,7 +158,7 @@ class FramedConnection(asyncio.BufferedProtocol):
         except WireError as error:
             self._refuse(str(error))
             return
-        except Exception:
+        except Exception:  # noqa: BLE001 - see below
             # Ours, whatever it is: loud, and at the cost of this connection alone.
             _log.exception("internal error peer=%s: the connection is closed", self.peer)
             self._end(out)
@@ -220,7 +220,7 @@ class FramedConnection(asyncio.BufferedProtocol):
                     break
                 try:
                     answer = answer.result()
-                except Exception:
+                except Exception:  # noqa: BLE001 - ours, as in `_serve_frame`
                     _log.exception("internal error peer=%s: the connection is closed", self.peer)
                     self._end(out)
                     return
@@ -265,227 +265,6 @@ class FramedConnection(asyncio.BufferedProtocol):
             self._reading_paused = True
             self._transport.pause_reading()
         self._session.finish()
-
-    def close(self) -> None:
-        """Call off everything that waits."""
-
-
-class Owner(Protocol):
-    """Who keeps track of connections."""
-
-    request_bytes_max: int
-    request_bytes_min: int
-
-    def session(self, connection: "FramedConnection") -> Session:
-        """Make the session of a new connection."""
-
-    def opened(self, connection: "FramedConnection") -> None:
-        """A connection has begun."""
-
-    def closed(self, connection: "FramedConnection") -> None:
-        """A connection has ended."""
-
-
-class FramedConnection(asyncio.BufferedProtocol):
-    """A connection whose frames are preceded by their length as int32.
-
-    Args:
-        owner: keeps track of it, and knows its limits.
-    """
-
-    def __init__(self, owner: Owner) -> None:
-        self._owner = owner
-        self._loop = asyncio.get_running_loop()
-        self._buffer = bytearray(_BUFFER_BYTES_FIRST)
-        self._filled = 0
-        self._answers: deque[list[Buffer] | Pending[list[Buffer]]] = deque()
-        self._writing_paused = False
-        self._reading_paused = False
-        self._flush_due = False
-        self._closing = False
-        self._stopping = False
-        self.peer = self.peer_host = "?"
-        self.local: tuple[str, int] = ("", 0)
-        self.last_request_s = self._loop.time()
-
-    # What the event loop calls
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.set_write_buffer_limits(high=WRITE_BUFFER_HIGH_BYTES)
-        peer = transport.get_extra_info("peername")
-        local = transport.get_extra_info("sockname")
-        self.peer = f"{peer[0]}:{peer[1]}" if peer else "?"
-        self.peer_host = peer[0] if peer else "?"
-        self.local = (local[0], local[1]) if local else ("", 0)
-        self._session = self._owner.session(self)
-        self._owner.opened(self)
-
-    def get_buffer(self, sizehint: int) -> memoryview:
-        return memoryview(self._buffer)[self._filled :]
-
-    def buffer_updated(self, nbytes: int) -> None:
-        self._filled += nbytes
-        self._serve()
-
-    def eof_received(self) -> bool:
-        return False
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._closing = True
-        self._session.close()
-        self._answers.clear()
-        self._owner.closed(self)
-
-    def pause_writing(self) -> None:
-        self._writing_paused = True
-
-    def resume_writing(self) -> None:
-        self._writing_paused = False
-        self._go_on()
-
-    # Frames in
-
-    def _serve(self) -> None:
-        """Serve all whole frames in the buffer, write what is ready, and make room for the next read."""
-        view = memoryview(self._buffer)
-        position = 0
-        out: list[Buffer] = []
-        frame_bytes = 0
-        while not self._closing and not self._must_wait():
-            left = self._filled - position
-            if left < _LENGTH.size:
-                break
-            (frame_bytes,) = _LENGTH.unpack_from(view, position)
-            if not self._owner.request_bytes_min <= frame_bytes <= self._owner.request_bytes_max:
-                self._refuse(f"a request of {frame_bytes} bytes")
-                break
-            if left - _LENGTH.size < frame_bytes:
-                break
-            start = position + _LENGTH.size
-            position = start + frame_bytes
-            self._serve_frame(view[start:position], out)
-        if out:
-            self._transport.writelines(out)
-        del view
-        self._make_room(position, frame_bytes)
-        if self._must_wait() and not self._reading_paused and not self._closing:
-            self._reading_paused = True
-            self._transport.pause_reading()
-
-    def _serve_frame(self, frame: memoryview, out: list[Buffer]) -> None:
-        self.last_request_s = self._loop.time()
-        try:
-            answer = self._session.handle(frame)
-        except WireError as error:
-            self._refuse(str(error))
-            return
-        except Exception:
-            # Ours, whatever it is: loud, and at the cost of this connection alone.
-            _log.exception("internal error peer=%s: the connection is closed", self.peer)
-            self._end(out)
-            return
-        if answer is None:
-            return
-        if isinstance(answer, Pending):
-            if not answer.done:
-                self._answers.append(answer)
-                answer.when_done(self._answer_ready)
-                return
-            answer = answer.result()
-        if self._answers:
-            self._answers.append(answer)
-        else:
-            out += answer
-
-    def _must_wait(self) -> bool:
-        return self._stopping or self._writing_paused or len(self._answers) >= ANSWERS_WAITING_MAX
-
-    def _make_room(self, position: int, frame_bytes: int) -> None:
-        """Drop what was served, and see that the next frame can arrive.
-
-        A buffer doubles as the bytes come in, and only up to what the frame says it takes.
-        """
-        left = self._filled - position
-        capacity = len(self._buffer)
-        wanted = frame_bytes + _LENGTH.size if frame_bytes > 0 and left else 0
-        if not left:
-            if capacity > _BUFFER_BYTES_KEPT:
-                self._buffer = bytearray(_BUFFER_BYTES_FIRST)
-            elif position == capacity and capacity < _BUFFER_BYTES_KEPT:
-                self._buffer = bytearray(capacity * 2)
-        elif left == capacity:
-            grown = bytearray(min(max(wanted, capacity + 1), capacity * 2))
-            grown[:left] = self._buffer
-            self._buffer = grown
-        elif position:
-            self._buffer[:left] = self._buffer[position : self._filled]
-        self._filled = left
-
-    # Answers out
-
-    def _answer_ready(self, _: Pending[list[Buffer]]) -> None:
-        if not self._flush_due and not self._closing:
-            self._flush_due = True
-            self._loop.call_soon(self._flush)
-
-    def _flush(self) -> None:
-        """Write the answers at the head of the queue that are there."""
-        self._flush_due = False
-        if self._closing:
-            return
-        out: list[Buffer] = []
-        while self._answers:
-            answer = self._answers[0]
-            if isinstance(answer, Pending):
-                if not answer.done:
-                    break
-                try:
-                    answer = answer.result()
-                except Exception:
-                    _log.exception("internal error peer=%s: the connection is closed", self.peer)
-                    self._end(out)
-                    return
-            self._answers.popleft()
-            out += answer
-        if out:
-            self._transport.writelines(out)
-        self._go_on()
-
-    def _go_on(self) -> None:
-        """Serve what was left in the buffer, and read again."""
-        if self._reading_paused and not self._must_wait() and not self._closing:
-            self._reading_paused = False
-            self._serve()
-            if not self._reading_paused and not self._closing:
-                self._transport.resume_reading()
-
-    def room_bytes(self) -> int:
-        """Bytes that may still be queued for the peer; never negative."""
-        return max(ROOM_BYTES - self._transport.get_write_buffer_size(), 0)
-
-    @property
-    def waiting(self) -> int:
-        """Answers that the peer waits for."""
-        return len(self._answers)
-
-    # The end
-
-    def _refuse(self, reason: str) -> None:
-        _log.warning("connection refused peer=%s reason=%s", self.peer, reason)
-        self._end([])
-
-    def _end(self, out: list[Buffer]) -> None:
-        if out:
-            self._transport.writelines(out)
-        self.close()
-
-    def stop_reading(self) -> None:
-        """Serve no further requests; answers still go out."""
-        if not self._reading_paused and not self._closing:
-            self._transport.pause_reading()
-        self._reading_paused = False
 
     def close(self) -> None:
         """Write what has been written so far, and end the connection."""

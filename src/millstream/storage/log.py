@@ -208,12 +208,14 @@ class PartitionLog:
         active = self._active.file
 
         def work() -> None:
-            for segment, producers in sealed:
+            for segment, _ in sealed:
                 segment.file.sync()
-                segment.write_index(producers)
             active.sync()
             if names:
                 self._files.sync_directory(self.directory)
+            # Last, because an index may fail to be written: that must not take the error of the names with it.
+            for segment, producers in sealed:
+                segment.write_index(producers)
 
         return work
 

@@ -26,7 +26,7 @@ class Setting:
         self.logs = [self.opened(n) for n in range(2)]
 
     def opened(self, number: int) -> PartitionLog:
-        settings = LogSettings(segment_bytes=500, retention_ms=-1)
+        settings = LogSettings(segment_bytes=600, retention_ms=-1)
         return open_log(self.files, f"data/{number}", settings, 0)[0]
 
     def append(self, number: int = 0) -> bytes:

@@ -79,7 +79,9 @@ def test_everything_is_found_again(stores: Stores) -> None:
 
 
 def test_the_last_change_counts(stores: Stores) -> None:
-    stores.submit(PutValue("a", "1"), PutValue("a", "2"), PutTopic(ORDERS), PutOffset("g", ORDERS.id, 0, committed(1)))
+    stores.submit(
+        PutValue("a", "1"), PutValue("a", "2"), PutTopic(ORDERS), PutOffset("g", ORDERS.id, 0, committed(1))
+    )
     wider = StoredTopic(ORDERS.id, "public", "default", "orders", 5, ORDERS.created_ms, {"cleanup.policy": "delete"})
     stores.submit(PutTopic(wider), PutOffset("g", ORDERS.id, 0, committed(2, "note")))
     assert stores.found() == Snapshot({"a": "2"}, [wider], {("g", ORDERS.id, 0): committed(2, "note")})

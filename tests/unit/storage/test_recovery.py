@@ -105,7 +105,9 @@ def test_every_index_may_be_missing_or_damaged(files: SimulatedFiles) -> None:
             disk.kill()
             again, report = opened(disk)
             assert read_all(again) == written
-            assert report.scanned_bytes <= again.read(again.end_offset - 1, 1)[0].nbytes * 9, "sealed ones have theirs"
+            assert report.scanned_bytes <= again.read(again.end_offset - 1, 1)[0].nbytes * 9, (
+                "sealed ones have theirs"
+            )
 
 
 @pytest.mark.parametrize("how", ["clean stop", "kill", "power loss"])

@@ -1,0 +1,24 @@
+"""What all conformance tests share: one real server, and names that no other test uses."""
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import pytest
+from tests.support.server_process import ServerProcess, serving
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A real server process, shared by the whole run. Nothing in it may go wrong unseen."""
+    with serving(str(tmp_path_factory.mktemp("server") / "data")) as server:
+        yield server
+        assert "internal error" not in server.log()
+        assert "Traceback" not in server.log()
+
+
+@pytest.fixture
+def unique(request: pytest.FixtureRequest) -> Callable[[str], str]:
+    """Makes names for topics and groups."""
+    return lambda stem: f"{stem}-{next(_numbers)}"

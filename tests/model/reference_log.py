@@ -1,0 +1,82 @@
+"""What a partition's log should hold, kept as a plain list: the reference that the real one is held against."""
+
+from dataclasses import dataclass, field
+
+from millstream.model.frame import FrameHeader, read_frame_header
+
+__all__ = ["ReferenceLog", "StoredBatch"]
+
+REMEMBERED_BATCHES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBatch:
+    """A batch as it must come back."""
+
+    frame: bytes
+    header: FrameHeader
+
+
+@dataclass(slots=True)
+class ReferenceLog:
+    """The reference.
+
+    Args:
+        batches: all that was appended, in order. Those before `start_offset` are deleted, but may come back.
+        end_offset: what the next record gets.
+        flushed_offset: everything before it must survive everything.
+        start_offset: what lies before it is not read.
+        kept_start_offset: the last start that was made to last.
+    """
+
+    batches: list[StoredBatch] = field(default_factory=list)
+    end_offset: int = 0
+    flushed_offset: int = 0
+    start_offset: int = 0
+    kept_start_offset: int = 0
+
+    def append(self, frame: bytes) -> None:
+        """Take a batch that the log has placed."""
+        header = read_frame_header(frame)
+        assert header.base_offset == self.end_offset, "offsets are dense"
+        self.batches.append(StoredBatch(frame, header))
+        self.end_offset = header.last_offset + 1
+
+    def from_offset(self, offset: int) -> list[bytes]:
+        """The frames that a reader gets who begins at an offset."""
+        return [batch.frame for batch in self.batches if batch.header.last_offset >= offset]
+
+    def for_time(self, timestamp_ms: int) -> bytes | None:
+        """The first frame that is as late as a time."""
+        left = (batch for batch in self.batches if batch.header.last_offset >= self.start_offset)
+        return next((batch.frame for batch in left if batch.header.max_timestamp >= timestamp_ms), None)
+
+    def remembered(self, producer_id: int) -> list[StoredBatch]:
+        """The batches of a producer that must be known again: of its last five, those that are not deleted."""
+        last = [batch for batch in self.batches if batch.header.producer_id == producer_id][-REMEMBERED_BATCHES:]
+        return [batch for batch in last if batch.header.base_offset >= self.start_offset]
+
+    def next_sequence(self, producer_id: int) -> int:
+        """The sequence number that a producer's next batch must have."""
+        last = [batch.header for batch in self.batches if batch.header.producer_id == producer_id][-1:]
+        return sum(last[0].base_sequence + last[0].record_count for _ in last)
+
+    def go_on_after_kill(self, found: list[bytes], start_offset: int, end_offset: int) -> None:
+        """The process died: nothing may be lost, but for a start that had not been made to last."""
+        assert self.kept_start_offset <= start_offset <= self.start_offset
+        assert found == self.from_offset(start_offset)
+        assert end_offset == self.end_offset
+        self.start_offset = start_offset
+
+    def go_on_after_power_loss(self, found: list[bytes], start_offset: int, end_offset: int) -> None:
+        """The power failed: all that was flushed must be there, and nothing that was not written."""
+        flushed = [batch for batch in self.batches if batch.header.last_offset < self.flushed_offset]
+        kept = set(found)
+        assert {batch.frame for batch in flushed if batch.header.last_offset >= self.start_offset} <= kept
+        written = [batch.frame for batch in self.batches if batch.frame in kept]
+        assert found == written, "what is served was written, in this order, and each once"
+        assert self.flushed_offset <= end_offset <= self.end_offset
+        assert min(self.kept_start_offset, end_offset) <= start_offset <= max(self.start_offset, end_offset)
+        self.start_offset, self.end_offset, self.flushed_offset = start_offset, end_offset, end_offset
+        self.kept_start_offset = min(self.kept_start_offset, end_offset)
+        self.batches = [b for b in self.batches if b.frame in kept or b.header.last_offset < start_offset]

@@ -1,0 +1,96 @@
+"""A real server in a process of its own."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+READY_TIMEOUT_S = 30.0
+
+
+@dataclass
+class ServerProcess:
+    """A running `millstream serve`.
+
+    Args:
+        process: the process.
+        data_dir: its data directory.
+        addresses: HOST:PORT by the listener's name.
+    """
+
+    process: "subprocess.Popen[str]"
+    data_dir: str
+    addresses: dict[str, str]
+    log_path: str
+    _killed: bool = field(default=False)
+
+    @property
+    def kafka(self) -> str:
+        """Where Kafka clients connect."""
+        return self.addresses["kafka"]
+
+    def log(self) -> str:
+        """What it has logged."""
+        with open(self.log_path) as file:
+            return file.read()
+
+    def kill(self) -> None:
+        """SIGKILL, and wait for the end."""
+        self._killed = True
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> int:
+        """SIGTERM, and the exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=30)
+
+
+def command(data_dir: str, listen: str = "kafka=127.0.0.1:0", settings: Sequence[str] = ()) -> list[str]:
+    """The command line of a server."""
+    sets = [word for setting in settings for word in ("--set", setting)]
+    return [sys.executable, "-m", "millstream.cli.main", "serve", "--data-dir", data_dir, "--listen", listen, *sets]
+
+
+def start(data_dir: str, listen: str = "kafka=127.0.0.1:0", settings: Sequence[str] = ()) -> ServerProcess:
+    """Start a server and wait until it can serve."""
+    log_path = data_dir.rstrip("/") + ".log"
+    with open(log_path, "a") as log:
+        process = subprocess.Popen(
+            command(data_dir, listen, settings),
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+    watchdog = threading.Timer(READY_TIMEOUT_S, process.kill)
+    watchdog.start()
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    watchdog.cancel()
+    if not line.startswith("ready "):
+        process.wait()
+        with open(log_path) as log:
+            raise AssertionError(f"the server did not start: {line!r}\n{log.read()}")
+    addresses = dict(word.split("=", 1) for word in line.split()[1:])
+    return ServerProcess(process, data_dir, addresses, log_path)
+
+
+@contextlib.contextmanager
+def serving(
+    data_dir: str, listen: str = "kafka=127.0.0.1:0", settings: Sequence[str] = ()
+) -> Iterator[ServerProcess]:
+    """A server for as long as the block lasts; a stop that is not clean is an error."""
+    server = start(data_dir, listen, settings)
+    try:
+        yield server
+    finally:
+        if server.process.poll() is None:
+            status = server.stop()
+            assert status == 0, f"the server ended with status {status}\n{server.log()}"
+        if server.process.stdout is not None:
+            server.process.stdout.close()
