@@ -1,12 +1,14 @@
 """The tables, the JSON file and the chart of a run."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
 
+from bench.lines import Metric
 from bench.results import Cell, LineResult, Results
 
 __all__ = ["OURS", "print_line", "print_systems", "write_chart", "write_json"]
@@ -117,11 +119,20 @@ def _draw_line(axis: Any, line: LineResult, systems: list[str]) -> None:
         above = [spread.high - spread.median if spread else 0.0 for spread in spreads]
         positions = [group + (at - (len(systems) - 1) / 2) * width for group in range(len(groups))]
         axis.bar(positions, heights, width, label=name, yerr=[below, above], error_kw={"linewidth": 0.8})
-    single = len(metrics) == 1
-    labels = [case if single else metric.unit for case, metric in groups]
-    axis.set_xticks(range(len(groups)), labels, rotation=20, ha="right", fontsize=8)
-    axis.set_yscale("log")
+    axis.set_xticks(range(len(groups)), [_label(line, case, metric) for case, metric in groups], fontsize=8)
+    axis.tick_params(axis="x", labelrotation=20)
+    if line.metrics[0].higher_is_better or len(line.cells) > 1 < len(metrics):
+        # These span decades. Bars need a common floor, so the axis begins at a power of ten.
+        lowest = min((bar.get_height() for bar in axis.patches if bar.get_height() > 0), default=1.0)
+        axis.set_yscale("log")
+        axis.set_ylim(bottom=10.0 ** math.floor(math.log10(lowest)))
     direction = "higher is better" if metrics[0].higher_is_better else "lower is better"
-    axis.set_title(f"{line.title}\n{direction}", fontsize=10)
-    axis.set_ylabel(metrics[0].unit.split(",")[0] if single else "")
+    axis.set_title(f"{line.title}\n{metrics[0].unit.split()[0].rstrip(',')}, {direction}", fontsize=10)
     axis.grid(axis="y", alpha=0.3)
+
+
+def _label(line: LineResult, case: str, metric: Metric) -> str:
+    """Name a group of bars by what tells it from the others."""
+    if metric.higher_is_better or len(line.metrics) == 1:
+        return case
+    return metric.unit if len(line.cells) == 1 else f"{metric.unit.split()[-1]}\n{case}".replace(", ", "\n")

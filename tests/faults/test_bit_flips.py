@@ -65,7 +65,9 @@ def check_served(log: PartitionLog, frames: list[bytes], hit: int) -> None:
         assert list(frames_of(data)) == following[:1]
     for timestamp_ms in (1000, 1002, 1004):
         late = [frame for frame in left if read_frame_header(frame).max_timestamp >= timestamp_ms]
-        assert log.frame_for_time(timestamp_ms) == late[0]
+        found = log.frame_for_time(timestamp_ms)
+        assert found is not None
+        assert bytes(found) == late[0]
 
 
 def check_goes_on(log: PartitionLog, files: SimulatedFiles, frames: list[bytes], hit: int) -> None:
@@ -107,8 +109,9 @@ def test_every_bit_of_a_closed_and_sealed_log_file(index: str) -> None:
     log = opened(files)
     frames = written(log)
     log.settings.segment_bytes = 1
-    behind = batch(b"in the next segment")
-    append(log, behind)
+    frame = batch(b"in the next segment")
+    append(log, frame)
+    behind = bytes(frame)
     log.close_work()()
     files.kill()
     if index == "missing":
@@ -187,10 +190,9 @@ def test_damage_is_reported_once_with_its_place(caplog: pytest.LogCaptureFixture
     files.flip_bit(STEM + ".log", 8 * (position + 70))
     for _ in range(3):
         read_all(log)
-    assert [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR] == [
-        f"damage file={STEM}.log position={position} bytes={len(frames[2])} offsets=4..5: "
-        "these records are lost and will not be served"
-    ]
+    errors = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
+    place = f"file={STEM}.log position={position} bytes=89 offsets=4..5"
+    assert errors == [f"damage {place}: these records are lost and will not be served"]
 
 
 def test_two_frames_hit_at_once() -> None:

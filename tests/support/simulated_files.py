@@ -198,6 +198,10 @@ class SimulatedFiles:
         directory, name = self._place(path)
         return len(directory.names[name].content) if name in directory.names else 0
 
+    def space(self, path: str) -> tuple[int, int]:
+        total = 2**40 if self.room_bytes is None else self.room_bytes
+        return total, max(total - self.used_bytes(), 0)
+
     def list_directory(self, path: str) -> list[str]:
         if path not in self._directories:
             return []

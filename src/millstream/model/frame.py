@@ -26,7 +26,7 @@ Source: Apache Kafka documentation, "Record Batch"; the magic values other than 
 """
 
 import struct
-from enum import IntEnum, IntFlag
+from enum import IntEnum
 from typing import Final, NamedTuple
 
 from crc32c import crc32c
@@ -67,12 +67,12 @@ class Magic(IntEnum):
     KAFKA_V2 = 2
 
 
-class Attributes(IntFlag):
-    """The bits of `attributes` above the codec."""
+class Attributes:
+    """The bits of `attributes` above the codec: plain numbers, because every batch is tested for each."""
 
-    LOG_APPEND_TIME = 0x08
-    TRANSACTIONAL = 0x10
-    CONTROL = 0x20
+    LOG_APPEND_TIME: Final = 0x08
+    TRANSACTIONAL: Final = 0x10
+    CONTROL: Final = 0x20
 
 
 class FrameHeader(NamedTuple):

@@ -231,7 +231,7 @@ class MetadataStore:
         done.when_done(finish)
 
     def _commit(self, groups: list[Sequence[Change]]) -> list[str | None]:
-        """Commit all in one transaction, or each on its own if that fails; returns the reasons of those that failed."""
+        """Commit all in one transaction, or each on its own if that fails; returns why each failed, None if not."""
         reason = self._transact(groups)
         if reason is None or len(groups) == 1:
             return [reason] * len(groups)

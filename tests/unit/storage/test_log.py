@@ -46,7 +46,7 @@ def test_a_new_log_is_empty(files: SimulatedFiles) -> None:
     log = opened(files)
     assert (log.start_offset, log.end_offset, log.size_bytes, log.segment_count) == (0, 0, 0, 1)
     assert log.max_timestamp == (-1, -1)
-    assert log.read(0, 100) == (b"", 0)
+    assert read_all(log) == []
     assert log.frame_for_time(0) is None
 
 

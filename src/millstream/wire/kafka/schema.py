@@ -14,7 +14,7 @@ import struct
 import uuid
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Final, TypeVar, dataclass_transform
+from typing import Any, Final, TypeVar, cast, dataclass_transform
 
 from millstream.wire.kafka import primitives
 from millstream.wire.kafka.errors import MalformedMessage
@@ -165,7 +165,19 @@ def struct_(
 @dataclass_transform(kw_only_default=True)
 def message(cls: type[T]) -> type[T]:
     """Make a class of the fields above into a message or a struct of one: slotted, keyword arguments only."""
-    return dataclasses.dataclass(slots=True, kw_only=True)(cls)
+    # A server has more than a hundred of these to make before it is ready, and what each has in common with the
+    # others need not be compiled for each.
+    made: Any = dataclasses.dataclass(slots=True, kw_only=True, eq=False, repr=False, match_args=False)(cls)
+    made.__eq__, made.__repr__ = _equal, _shown
+    return cast(type[T], made)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and all(getattr(one, name) == getattr(other, name) for name in one.__slots__)
+
+
+def _shown(one: Any) -> str:
+    return f"{type(one).__name__}({', '.join(f'{name}={getattr(one, name)!r}' for name in one.__slots__)})"
 
 
 def fields_of(cls: type) -> list[tuple[str, Field]]:
