@@ -40,6 +40,10 @@ fix: $(READY) ## format, and mend what ruff can
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 .PHONY: fix
 
+docs: $(READY) ## write the generated parts of the documentation anew
+	@$(BIN)/python docs/generate.py
+.PHONY: docs
+
 demo: $(READY) ## the main job on real data: flights and weather through topics into a table and a chart
 	@$(BIN)/python examples/flights/demo.py
 

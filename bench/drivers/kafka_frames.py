@@ -112,11 +112,11 @@ class ProduceAnswers:
         return total // self._size
 
 
-def fetch_request(topic: str, offset: int, *, max_bytes: int, correlation_id: int) -> bytes:
-    """Encode a framed Fetch request for partition 0 that waits for one byte, 500 ms at most."""
+def fetch_request(topic: str, offset: int, *, max_bytes: int, wait_ms: int, correlation_id: int) -> bytes:
+    """Encode a framed Fetch request for partition 0 that is content with one byte, and waits so long for it."""
     partition = struct.pack(">iiqiqi", 0, -1, offset, -1, -1, max_bytes) + _NO_TAGS
     topics = _ONE_ELEMENT + _compact(topic.encode()) + _ONE_ELEMENT + partition + _NO_TAGS
-    body = struct.pack(">iiiibii", -1, 500, 1, max_bytes, 0, 0, -1) + topics + b"\x01" + _compact(b"") + _NO_TAGS
+    body = struct.pack(">iiiibii", -1, wait_ms, 1, max_bytes, 0, 0, -1) + topics + b"\x01" + _compact(b"") + _NO_TAGS
     return _request(_FETCH, _FETCH_VERSION, correlation_id, body)
 
 

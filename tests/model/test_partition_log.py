@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.model.reference_log import ReferenceLog
@@ -252,5 +252,7 @@ TestPartitionLog.settings = settings(
     derandomize=True,
     deadline=None,
     database=None,
+    # Without the phase that explains: a failure is made small within the time that a test has.
+    phases=[Phase.generate, Phase.shrink],
     suppress_health_check=list(HealthCheck),
 )

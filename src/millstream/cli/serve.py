@@ -11,10 +11,16 @@ from millstream.server.process import run, set_up_logging
 
 __all__ = ["EPILOG", "serve"]
 
-EPILOG = """Examples: `millstream serve` serves Kafka clients on 127.0.0.1:9092; \
-`millstream serve --listen kafka=0.0.0.0:19092 --set durability=os` serves the network, and answers acks=all once \
-the operating system has the records. One line on standard output says when it can serve and where; logs go to \
-standard error. SIGTERM and SIGINT stop it."""
+EPILOG = """\
+\b
+Examples:
+  millstream serve
+  millstream serve --data-dir ./data --listen kafka=0.0.0.0:19092
+  millstream serve --set durability=os --set log.retention.ms=86400000
+
+One line on standard output says when the server can serve, and where. Logs go to standard error. SIGTERM and
+SIGINT stop it; nothing that was acknowledged is lost. docs/configuration.md lists the settings.
+"""
 
 _LEVELS = ("debug", "info", "warning", "error")
 
@@ -47,7 +53,7 @@ def serve(
         str, typer.Option("--log-level", metavar="LEVEL", help=f"One of {', '.join(_LEVELS)}.")
     ] = "info",
 ) -> None:
-    """Run a server."""
+    """Run the server."""
     if log_level not in _LEVELS:
         print(f"error: --log-level is one of {', '.join(_LEVELS)}, not {log_level!r}", file=sys.stderr)
         raise typer.Exit(2)

@@ -1,0 +1,126 @@
+"""Writes the parts of the documentation that follow from the code; `make docs` runs it, a test holds it true.
+
+A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`; everything else in the files is written by hand.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from millstream.broker.configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKey
+from millstream.sessions.kafka.table import HANDLERS
+
+ROOT = Path(__file__).resolve().parent.parent
+FILES = ("README.md", "docs/configuration.md", "docs/kafka.md", "docs/command-line.md")
+COMMANDS = (
+    "",
+    "serve",
+    "topic",
+    "topic create",
+    "topic list",
+    "topic describe",
+    "topic delete",
+    "produce",
+    "consume",
+    "group",
+    "group list",
+    "group describe",
+)
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table in Markdown."""
+    lines = [list(head)]
+    lines.append(["---"] * len(lines[0]))
+    lines += [list(row) for row in rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _values(key: ConfigKey) -> str:
+    if key.choices:
+        return ", ".join(key.choices)
+    return key.kind.value
+
+
+def topic_settings() -> str:
+    """Every setting of a topic."""
+    rows = (
+        (f"`{key.name}`", f"`{key.default}`", _values(key), "" if key.obeyed else "kept only", key.doc)
+        for key in TOPIC_CONFIGS.values()
+    )
+    return table(("setting", "default", "values", "", "what it does"), rows)
+
+
+def server_settings() -> str:
+    """Every setting of the server that is not the default of a topic's."""
+    defaults = {key.server_name for key in TOPIC_CONFIGS.values()}
+    rows = (
+        (f"`{key.name}`", f"`{key.default}`" if key.default else "", _values(key), key.doc)
+        for key in BROKER_CONFIGS.values()
+        if key.name not in defaults
+    )
+    return table(("setting", "default", "values", "what it does"), rows)
+
+
+def topic_defaults() -> str:
+    """The settings of the server that are the defaults of a topic's."""
+    rows = ((f"`{key.server_name}`", f"`{key.name}`") for key in TOPIC_CONFIGS.values())
+    return table(("server setting", "is the default of the topic setting"), rows)
+
+
+def kafka_apis() -> str:
+    """Every Kafka API that is served, with its versions."""
+    rows = (
+        (
+            str(handler.key),
+            handler.api.name,
+            f"{handler.api.versions.start} to {min(handler.api.versions.stop, handler.advertised.stop) - 1}",
+        )
+        for handler in sorted(HANDLERS.values(), key=lambda handler: handler.key)
+    )
+    return table(("key", "API", "versions"), rows)
+
+
+def help_texts() -> str:
+    """The help of every command."""
+    parts = []
+    for command in COMMANDS:
+        words = [sys.executable, "-m", "millstream.cli.main", *command.split(), "--help"]
+        environment = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1", "PATH": "/usr/bin:/bin", "PYTHONPATH": os.pathsep.join(sys.path)}
+        text = subprocess.run(words, capture_output=True, text=True, check=True, env=environment).stdout
+        lines = "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
+        parts.append(f"## `millstream {command}".rstrip() + f"`\n\n```text\n{lines}\n```")
+    return "\n\n".join(parts)
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "topic settings": topic_settings,
+    "server settings": server_settings,
+    "topic defaults": topic_defaults,
+    "kafka apis": kafka_apis,
+    "help texts": help_texts,
+}
+
+
+def generated(text: str) -> str:
+    """A file's text with every part written anew."""
+
+    def write(match: re.Match[str]) -> str:
+        name = match.group(1)
+        return f"<!-- begin {name} -->\n{PARTS[name]()}\n<!-- end {name} -->"
+
+    return re.sub(r"<!-- begin ([a-z ]+) -->\n.*?<!-- end \1 -->", write, text, flags=re.DOTALL)
+
+
+def main() -> None:
+    """Write all files anew."""
+    for name in FILES:
+        path = ROOT / name
+        path.write_text(generated(path.read_text()))
+
+
+if __name__ == "__main__":
+    main()
