@@ -3,14 +3,14 @@
 A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`; everything else in the files is written by hand.
 """
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from typer.testing import CliRunner
+
 from millstream.broker.configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKey
+from millstream.cli.main import app
 from millstream.sessions.kafka.table import HANDLERS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -88,10 +88,9 @@ def help_texts() -> str:
     """The help of every command."""
     parts = []
     for command in COMMANDS:
-        words = [sys.executable, "-m", "millstream.cli.main", *command.split(), "--help"]
-        environment = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1", "PATH": "/usr/bin:/bin", "PYTHONPATH": os.pathsep.join(sys.path)}
-        text = subprocess.run(words, capture_output=True, text=True, check=True, env=environment).stdout
-        lines = "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
+        words = [*command.split(), "--help"]
+        result = CliRunner(env={"COLUMNS": "100", "NO_COLOR": "1"}).invoke(app, words, prog_name="millstream")
+        lines = "\n".join(line.rstrip() for line in result.output.strip("\n").splitlines())
         parts.append(f"## `millstream {command}".rstrip() + f"`\n\n```text\n{lines}\n```")
     return "\n\n".join(parts)
 

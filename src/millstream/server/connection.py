@@ -233,7 +233,7 @@ class FramedConnection(asyncio.BufferedProtocol):
         self._go_on()
 
     def _write(self, out: list[Buffer]) -> None:
-        """Write buffers at once. Many small ones are cheaper joined; large ones, bodies of batches, are not copied."""
+        """Write buffers at once: small ones joined, which is cheaper; large ones, bodies of batches, uncopied."""
         if len(out) > 1 and sum(map(len, out)) <= _JOINED_BYTES_MAX:
             self._transport.write(b"".join(out))
         else:
