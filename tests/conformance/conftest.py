@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable, Iterator
 
 import pytest
+
 from tests.support.server_process import ServerProcess, serving
 
 _numbers = itertools.count()

@@ -7,12 +7,12 @@ import logging
 from collections.abc import Iterator
 
 import pytest
-from tests.support.batches import append, batch, frames_of, read_all, read_from
-from tests.support.simulated_files import SimulatedFiles
 
 from millstream.model.frame import FrameHeader, read_frame_header
 from millstream.storage.log import LogSettings, PartitionLog
 from millstream.storage.recovery import open_log
+from tests.support.batches import append, batch, frames_of, read_all, read_from
+from tests.support.simulated_files import SimulatedFiles
 
 DIRECTORY = "data/topics/t/0"
 STEM = f"{DIRECTORY}/{0:020d}"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaError, Message, Producer
+
 from tests.support.history import ANOMALIES, History, Sent
 from tests.support.kafka_load import create_topic, read_topic
 from tests.support.server_process import ServerProcess, serving

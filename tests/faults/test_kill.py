@@ -12,6 +12,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+
 from tests.support.history import ANOMALIES, History
 from tests.support.kafka_load import Load, create_topic, read_topic
 from tests.support.server_process import ServerProcess, command, serving, start

@@ -3,12 +3,12 @@
 from itertools import product
 
 import pytest
-from tests.support.batches import append, batch, read_all
-from tests.support.simulated_files import SECTOR_BYTES, Fault, SimulatedFiles
 
 from millstream.storage.errors import LogFailed
 from millstream.storage.log import LogSettings, PartitionLog
 from millstream.storage.recovery import RecoveryReport, open_log
+from tests.support.batches import append, batch, read_all
+from tests.support.simulated_files import SECTOR_BYTES, Fault, SimulatedFiles
 
 DIRECTORY = "data/topics/t/0"
 PATH = f"{DIRECTORY}/{0:020d}.log"

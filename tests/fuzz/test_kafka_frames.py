@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.wire.kafka.samples import APIS, sample
 
 from millstream.wire.kafka.api import Api, read_request_header
 from millstream.wire.kafka.errors import MalformedMessage
+from tests.unit.wire.kafka.samples import APIS, sample
 
 EXAMPLES_PER_API = 60
 FRAMES_PER_VERSION = 2

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.wire.kafka.samples import APIS
 
 from millstream.wire.kafka.api import RequestHeader, read_request_header
 from millstream.wire.kafka.messages.produce import ProduceRequest
 from millstream.wire.kafka.records import check_batch, read_records
 from millstream.wire.kafka.schema import Buffer, fields_of
+from tests.unit.wire.kafka.samples import APIS
 
 CAPTURES = sorted((Path(__file__).parent / "kafka").glob("*.toml"))
 API_OF_NAME = {api.name: api for api in APIS}

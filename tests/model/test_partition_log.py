@@ -9,14 +9,14 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.model.reference_log import ReferenceLog
-from tests.support.batches import append, batch, frames_of, read_from
-from tests.support.simulated_files import Fault, SimulatedFiles
 
 from millstream.storage.errors import DiskFull, LogFailed, OffsetOutOfRange, OutOfOrderSequence, StaleProducerEpoch
 from millstream.storage.log import LogSettings, PartitionLog
 from millstream.storage.recovery import open_log
 from millstream.storage.segment import Segment
+from tests.model.reference_log import ReferenceLog
+from tests.support.batches import append, batch, frames_of, read_from
+from tests.support.simulated_files import Fault, SimulatedFiles
 
 DIRECTORY = "data/topics/t/0"
 LATEST_MS = 1000
@@ -247,7 +247,7 @@ def _quiet() -> Iterator[None]:
 
 TestPartitionLog = PartitionLogMachine.TestCase
 TestPartitionLog.settings = settings(
-    max_examples=100,
+    max_examples=300,
     stateful_step_count=50,
     derandomize=True,
     deadline=None,

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+
 from tests.support.history import History, Read, Sent
 
 __all__ = ["Load", "create_topic", "read_topic"]

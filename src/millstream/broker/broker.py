@@ -47,7 +47,7 @@ class Broker:
         self._flusher = GroupFlusher(runtime, settings.flush_interval_ms)
         snapshot = store.load()
         self.topics = Topics(runtime, directory, store, self._flusher, settings)
-        self.topics.load(snapshot.topics)
+        self.topics.load(snapshot.topics, snapshot.dropped)
         self.groups = Groups(runtime, settings, Offsets(store, snapshot.offsets))
         self.producer_ids = ProducerIds(store, snapshot.values)
         self.cluster_id = snapshot.values.get(CLUSTER_ID) or self._new_cluster_id()
@@ -125,10 +125,11 @@ class Broker:
         self._flusher.stop()
         self.groups.close()
         logs = [partition.log for topic in self.topics for partition in topic.partitions]
-        flushing = gather([self._flusher.flush(log) for log in logs if log.failure is None])
+        touched = [log for log in logs if log.touched and log.failure is None]
+        flushing = gather([self._flusher.flush(log) for log in touched])
 
         def write_indexes(_: object) -> Pending[None]:
-            works = [log.close_work() for log in logs if log.failure is None]
+            works = [log.close_work() for log in touched if log.failure is None]
 
             def work() -> None:
                 for one in works:

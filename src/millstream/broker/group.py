@@ -161,7 +161,7 @@ class Group:
             raise InconsistentProtocol("no assignment protocol in common with the group")
         if not request.member_id:
             return self._join_new(request)
-        if request.member_id in self._pending_ids:
+        if request.instance_id is None and request.member_id in self._pending_ids:
             self._pending_ids.pop(request.member_id).cancel()
             return self._add(request.member_id, request)
         member = self._member(request.member_id, request.instance_id)
@@ -288,7 +288,7 @@ class Group:
             member.joining.fail(RebalanceInProgress("the member asked again"))
         answer: Pending[Joined] = Pending()
         member.joining = answer
-        self._alive(member)
+        self._watch(member)
         self._prepare_rebalance()
         return answer
 
@@ -314,7 +314,9 @@ class Group:
         if was_leader:
             self.leader_id = member.id
         self._watch(member)
-        if self.state is GroupState.STABLE and old.protocols == member.protocols:
+        # As in Apache Kafka, what the member says of itself is not compared: today's clients put their generation and
+        # their partitions into it, which a restart always changes.
+        if self.state is GroupState.STABLE and self._chosen_protocol() == self.protocol_name:
             if was_leader and not request.may_skip_assignment:
                 # An older client that learned it leads would assign anew; it is told of its former self instead.
                 return settled(self._joined(member, leader_id=leader_before))
@@ -373,6 +375,8 @@ class Group:
         """Look at a member when its session could be over; a sign of life only moves the deadline."""
         timeout_ms = max(member.session_timeout_ms, _NEW_MEMBER_TIMEOUT_MS if member.is_new else 0)
         member.deadline_ms = self._runtime.monotonic_ms() + timeout_ms
+        if member.timer is not None:
+            member.timer.cancel()
         self._look_later(member)
 
     def _look_later(self, member: Member) -> None:
@@ -393,6 +397,8 @@ class Group:
 
     def _prepare_rebalance(self) -> None:
         if self.state is GroupState.PREPARING:
+            if self._rebalance_timer is None:
+                self._time_rebalance()
             self._maybe_complete_join()
             return
         if self.state is GroupState.COMPLETING:
@@ -408,15 +414,17 @@ class Group:
             self._initial_wait = True
             self._rebalance_timer = self._runtime.call_later(self._initial_delay_ms / 1000, self._end_initial_wait)
             return
-        longest_ms = max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
-        self._rebalance_timer = self._runtime.call_later(longest_ms / 1000, self._complete_join)
+        self._time_rebalance()
         self._maybe_complete_join()
 
     def _end_initial_wait(self) -> None:
         self._initial_wait = False
+        self._time_rebalance()
+        self._maybe_complete_join()
+
+    def _time_rebalance(self) -> None:
         longest_ms = max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
         self._rebalance_timer = self._runtime.call_later(longest_ms / 1000, self._complete_join)
-        self._maybe_complete_join()
 
     def _maybe_complete_join(self) -> None:
         if self.state is not GroupState.PREPARING or self._initial_wait or self._pending_ids:
@@ -434,9 +442,7 @@ class Group:
             self._stop(member, UnknownMember("the member did not join again in time"))
         joined = [member for member in self.members.values() if member.joining is not None]
         if self.members and not joined:
-            longest_ms = max(member.rebalance_timeout_ms for member in self.members.values())
-            self._rebalance_timer = self._runtime.call_later(longest_ms / 1000, self._complete_join)
-            return
+            return  # only static members are left, and none is here: the first to join, or to expire, goes on
         self.generation += 1
         if not self.members:
             self.state = GroupState.EMPTY
@@ -451,7 +457,7 @@ class Group:
         for member in joined:
             answer, member.joining = member.joining, None
             member.is_new = False
-            self._alive(member)
+            self._watch(member)
             assert answer is not None
             answer.resolve(self._joined(member))
 

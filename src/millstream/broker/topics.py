@@ -16,7 +16,7 @@ from millstream.model.runtime import Runtime
 from millstream.model.topic_name import TopicName
 from millstream.storage.directory import DataDirectory
 from millstream.storage.flusher import FLUSH_LANE, GroupFlusher
-from millstream.storage.metadata import DeleteTopic, MetadataStore, PutTopic, StoredTopic
+from millstream.storage.metadata import DeleteTopic, ForgetTopic, MetadataStore, PutTopic, StoredTopic
 
 __all__ = ["PARTITIONS_MAX", "Topic", "Topics"]
 
@@ -86,9 +86,13 @@ class Topics:
     def __iter__(self) -> Iterator[Topic]:
         return iter(list(self._by_flat.values()))
 
-    def load(self, stored: list[StoredTopic]) -> None:
-        """Open every topic at the start. Raises OSError, DiskFull."""
-        self._directory.remove_all_topics_but({topic.id for topic in stored})
+    def load(self, stored: list[StoredTopic], dropped: list[UUID]) -> None:
+        """Open every topic at the start, and end the deletion of those that were dropped. Raises OSError, DiskFull."""
+        for topic_id in dropped:
+            self._directory.remove_topic(topic_id)
+            self._store.submit([ForgetTopic(topic_id)])
+        for name in self._directory.strangers({topic.id for topic in stored}):
+            _log.warning("files of no topic directory=topics/%s: they are left alone", name)
         for one in stored:
             topic = Topic(one.id, TopicName(one.tenant, one.namespace, one.name), one.created_ms, dict(one.configs))
             self._open(topic, one.partitions)()
@@ -220,7 +224,9 @@ class Topics:
             try:
                 pending.result()
             except OSError as error:
-                _log.warning("files of a deleted topic stay id=%s reason=%s", topic.id, error)
+                _log.warning("files of a deleted topic stay until the next start id=%s reason=%s", topic.id, error)
+            else:
+                self._store.submit([ForgetTopic(topic.id)])
 
         removed.when_done(report)
 

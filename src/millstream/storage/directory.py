@@ -83,15 +83,13 @@ class DataDirectory:
         """Remove all files of a topic. Its logs are closed."""
         self.files.remove_tree(self.topic_path(topic_id))
 
-    def remove_all_topics_but(self, known: set[UUID]) -> None:
-        """Remove what an interrupted creation or deletion of a topic has left."""
-        for name in self.files.list_directory(f"{self.path}/topics"):
-            try:
-                left_over = UUID(name) not in known
-            except ValueError:
-                continue
-            if left_over:
-                self.files.remove_tree(f"{self.path}/topics/{name}")
+    def strangers(self, known: set[UUID]) -> list[str]:
+        """Directories among the topics' that belong to none of them, such as those of a lost metadata store.
+
+        They are never removed: they may be all that is left of somebody's data.
+        """
+        names = {str(topic_id) for topic_id in known}
+        return [name for name in self.files.list_directory(f"{self.path}/topics") if name not in names]
 
     def release(self) -> None:
         """Let another server use the directory."""

@@ -71,6 +71,8 @@ class PartitionLog:
         segments: oldest first, at least one, the last one open.
         start_offset: the first offset that may be read.
         producers: what idempotent producers wrote last.
+
+    `touched` says whether the log holds anything that its index files do not vouch for.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class PartitionLog:
         self.start_offset = start_offset
         self.producers = producers
         self.failure: str | None = None
+        self.touched = True
         self._names_unsynced = True
         self._loaded: list[Segment] = []
         self._sealing: list[tuple[Segment, bytes]] = []
@@ -145,6 +148,7 @@ class PartitionLog:
             segment = self._roll(now_ms)
         elif not segment.log_bytes:
             segment.created_ms = now_ms
+        self.touched = True
         base_offset = segment.next_offset
         set_base_offset(frame, base_offset)
         position = segment.log_bytes

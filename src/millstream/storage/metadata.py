@@ -38,6 +38,7 @@ __all__ = [
     "CommittedOffset",
     "DeleteOffsets",
     "DeleteTopic",
+    "ForgetTopic",
     "MetadataFailed",
     "MetadataStore",
     "PutOffset",
@@ -68,6 +69,7 @@ _configs = Table(
     Column("key", String, primary_key=True),
     Column("value", Text, nullable=False),
 )
+_dropped = Table("dropped_topics", _tables, Column("id", String(36), primary_key=True))
 _offsets = Table(
     "group_offsets",
     _tables,
@@ -132,7 +134,14 @@ class PutTopic:
 
 @dataclass(frozen=True, slots=True)
 class DeleteTopic:
-    """Delete a topic, its configs and all offsets committed in it."""
+    """Delete a topic, its configs and all offsets committed in it. Its files are remembered as dropped."""
+
+    topic_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetTopic:
+    """Forget a dropped topic, whose files are gone."""
 
     topic_id: UUID
 
@@ -156,15 +165,16 @@ class DeleteOffsets:
     partition: int = -1
 
 
-Change = PutValue | PutTopic | DeleteTopic | PutOffset | DeleteOffsets
+Change = PutValue | PutTopic | DeleteTopic | ForgetTopic | PutOffset | DeleteOffsets
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All of the store at the start. Offsets by (group, topic id, partition)."""
+    """All of the store at the start. Offsets by (group, topic id, partition); dropped topics still may have files."""
 
     values: dict[str, str]
     topics: list[StoredTopic]
+    dropped: list[UUID]
     offsets: dict[tuple[str, UUID, int], CommittedOffset]
 
 
@@ -292,7 +302,8 @@ def _load(connection: Connection) -> Snapshot:
         )
         for row in connection.execute(select(_offsets))
     }
-    return Snapshot(values, topics, offsets)
+    dropped = [UUID(row.id) for row in connection.execute(select(_dropped))]
+    return Snapshot(values, topics, dropped, offsets)
 
 
 def _apply(connection: Connection, change: Change) -> None:
@@ -317,6 +328,9 @@ def _apply(connection: Connection, change: Change) -> None:
         case DeleteTopic(topic_id):
             _delete_topic(connection, topic_id)
             connection.execute(delete(_offsets).where(_offsets.c.topic_id == str(topic_id)))
+            connection.execute(insert(_dropped).values(id=str(topic_id)))
+        case ForgetTopic(topic_id):
+            connection.execute(delete(_dropped).where(_dropped.c.id == str(topic_id)))
         case PutOffset(group_id, topic_id, partition, committed):
             connection.execute(_one_offset(group_id, topic_id, partition))
             connection.execute(

@@ -62,7 +62,9 @@ def open_log(files: Files, directory: str, settings: LogSettings, now_ms: int) -
     start_offset = max(start_offset, segments[0].base_offset)
     # A deletion up to the very end of a log that lost its tail must not leave a start behind the end.
     start_offset = min(start_offset, segments[-1].next_offset)
-    return PartitionLog(files, directory, settings, segments, start_offset, producers), report
+    log = PartitionLog(files, directory, settings, segments, start_offset, producers)
+    log.touched = report.scanned_bytes > 0
+    return log, report
 
 
 def _base_offsets(files: Files, directory: str) -> list[int]:

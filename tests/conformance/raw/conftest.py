@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 import pytest
+
 from tests.conformance.raw.log_client import LogClient
 from tests.support.server_process import ServerProcess
 

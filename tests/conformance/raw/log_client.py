@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID
 
-from tests.conformance.raw.connection import Connection
-
 from millstream.model.frame import FrameHeader, frame_crc, read_frame_header
 from millstream.model.record import Record
 from millstream.wire.compression import Codec
@@ -33,6 +31,7 @@ from millstream.wire.kafka.messages.produce import (
 )
 from millstream.wire.kafka.records import build_batch, read_records
 from millstream.wire.kafka.schema import Buffer
+from tests.conformance.raw.connection import Connection
 
 __all__ = ["EARLIEST", "LATEST", "LogClient", "batch_of", "headers_of", "now_ms", "produce_request", "records_of", "resealed"]
 
@@ -103,7 +102,11 @@ class LogClient(Connection):
 
     def append(self, topic: str, *values: bytes, **batch: Any) -> int:
         """Append one batch; returns its base offset."""
-        answer = self.produce(topic, batch_of(*values, **batch))
+        return self.append_to(topic, 0, *values, **batch)
+
+    def append_to(self, topic: str, partition: int, *values: bytes, **batch: Any) -> int:
+        """Append one batch to a partition; returns its base offset."""
+        answer = self.produce(topic, batch_of(*values, **batch), partition)
         assert answer.error_code == 0, (ErrorCode(answer.error_code).name, answer.error_message)
         base_offset: int = answer.base_offset
         return base_offset

@@ -4,7 +4,6 @@ import struct
 from itertools import combinations
 
 import pytest
-from tests.support.batches import batch
 
 from millstream.model.frame import (
     CRC_FROM,
@@ -17,6 +16,7 @@ from millstream.model.frame import (
     set_base_offset,
     set_log_append_time,
 )
+from tests.support.batches import batch
 
 
 def test_every_field_is_where_the_text_says() -> None:

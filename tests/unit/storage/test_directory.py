@@ -5,13 +5,13 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from tests.support.batches import append, batch
-from tests.support.simulated_files import Fault, SimulatedFiles
 
 from millstream.storage.directory import FORMAT, DataDirectory
 from millstream.storage.errors import DataDirectoryInUse, DataDirectoryUnusable
 from millstream.storage.files import OsFiles
 from millstream.storage.log import LogSettings
+from tests.support.batches import append, batch
+from tests.support.simulated_files import Fault, SimulatedFiles
 
 TOPIC = UUID(int=1)
 OTHER = UUID(int=2)
@@ -103,8 +103,8 @@ def test_removing_topics() -> None:
         directory.open_log(topic, 0, LogSettings(), 0)
     files.make_directory("/data/topics/somebody's own")
     directory.remove_topic(TOPIC)
-    directory.remove_all_topics_but({OTHER})
-    assert files.list_directory("/data/topics") == [str(OTHER), "somebody's own"]
+    assert directory.strangers({OTHER}) == [str(UUID(int=3)), "somebody's own"]
+    assert files.list_directory("/data/topics") == [str(UUID(int=3)), str(OTHER), "somebody's own"]
     directory.remove_topic(TOPIC)
 
 
@@ -114,6 +114,6 @@ def test_removing_topics_on_a_real_disk(tmp_path: Path) -> None:
         log, _ = directory.open_log(topic, 0, LogSettings(), 0)
         append(log, batch(b"x"))
         log.close()
-    directory.remove_all_topics_but({OTHER})
+    directory.remove_topic(TOPIC)
     assert [path.name for path in (tmp_path / "topics").iterdir()] == [str(OTHER)]
     directory.release()

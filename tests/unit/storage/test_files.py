@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.support.simulated_files import SimulatedFiles
 
 from millstream.storage.errors import DiskFull
 from millstream.storage.files import Files, OsFiles
+from tests.support.simulated_files import SimulatedFiles
 
 
 @pytest.fixture(params=["real", "simulated"])

@@ -3,15 +3,15 @@
 import errno
 
 import pytest
-from tests.support.batches import append, batch, read_all
-from tests.support.simulated_files import Fault, SimulatedFiles
-from tests.support.simulated_runtime import SimulatedRuntime
 
 from millstream.model.pending import Pending
 from millstream.storage.errors import LogFailed
 from millstream.storage.flusher import FLUSH_LANE, GroupFlusher
 from millstream.storage.log import LogSettings, PartitionLog
 from millstream.storage.recovery import open_log
+from tests.support.batches import append, batch, read_all
+from tests.support.simulated_files import Fault, SimulatedFiles
+from tests.support.simulated_runtime import SimulatedRuntime
 
 INTERVAL_MS = 50
 

@@ -4,13 +4,13 @@ import errno
 from random import Random
 
 import pytest
-from tests.support.batches import append, batch, frames_of, read_all, read_from
-from tests.support.simulated_files import Fault, SimulatedFiles
 
 from millstream.model.frame import read_frame_header
 from millstream.storage.errors import DiskFull, LogFailed, OffsetOutOfRange
 from millstream.storage.log import LogSettings, PartitionLog
 from millstream.storage.recovery import open_log
+from tests.support.batches import append, batch, frames_of, read_all, read_from
+from tests.support.simulated_files import Fault, SimulatedFiles
 
 DIRECTORY = "data/topics/t/0"
 

@@ -7,7 +7,6 @@ from uuid import UUID
 
 import pytest
 from sqlalchemy import event
-from tests.support.simulated_runtime import SimulatedRuntime
 
 from millstream.storage.metadata import (
     METADATA_LANE,
@@ -23,6 +22,7 @@ from millstream.storage.metadata import (
     Snapshot,
     StoredTopic,
 )
+from tests.support.simulated_runtime import SimulatedRuntime
 
 ORDERS = StoredTopic(UUID(int=1), "public", "default", "orders", 3, 1_700_000_000_000, {"retention.ms": "5"})
 SALES = StoredTopic(UUID(int=2), "acme", "sales", "späti.東京-🚲", 1, 0)
@@ -67,7 +67,7 @@ def committed(offset: int, note: str = "") -> CommittedOffset:
 
 
 def test_a_new_store_is_empty(stores: Stores) -> None:
-    assert stores.found() == Snapshot({}, [], {})
+    assert stores.found() == Snapshot({}, [], [], {})
 
 
 def test_everything_is_found_again(stores: Stores) -> None:
@@ -75,7 +75,7 @@ def test_everything_is_found_again(stores: Stores) -> None:
     stores.submit(
         PutValue("cluster", "abc"), PutTopic(ORDERS), PutTopic(SALES), PutOffset("g", ORDERS.id, 2, largest)
     )
-    assert stores.found() == Snapshot({"cluster": "abc"}, [ORDERS, SALES], {("g", ORDERS.id, 2): largest})
+    assert stores.found() == Snapshot({"cluster": "abc"}, [ORDERS, SALES], [], {("g", ORDERS.id, 2): largest})
 
 
 def test_the_last_change_counts(stores: Stores) -> None:
@@ -84,14 +84,14 @@ def test_the_last_change_counts(stores: Stores) -> None:
     )
     wider = StoredTopic(ORDERS.id, "public", "default", "orders", 5, ORDERS.created_ms, {"cleanup.policy": "delete"})
     stores.submit(PutTopic(wider), PutOffset("g", ORDERS.id, 0, committed(2, "note")))
-    assert stores.found() == Snapshot({"a": "2"}, [wider], {("g", ORDERS.id, 0): committed(2, "note")})
+    assert stores.found() == Snapshot({"a": "2"}, [wider], [], {("g", ORDERS.id, 0): committed(2, "note")})
 
 
 def test_deleting_a_topic_deletes_its_offsets_and_no_others(stores: Stores) -> None:
     for topic in (ORDERS, SALES):
         stores.submit(PutTopic(topic), PutOffset("g", topic.id, 0, committed(1)))
     stores.submit(DeleteTopic(ORDERS.id))
-    assert stores.found() == Snapshot({}, [SALES], {("g", SALES.id, 0): committed(1)})
+    assert stores.found() == Snapshot({}, [SALES], [ORDERS.id], {("g", SALES.id, 0): committed(1)})
 
 
 def test_deleting_offsets(stores: Stores) -> None:

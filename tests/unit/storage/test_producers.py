@@ -1,11 +1,11 @@
 """Idempotent producers: duplicates, gaps, epochs and the end of the sequence numbers."""
 
 import pytest
-from tests.support.batches import batch
 
 from millstream.model.frame import FrameHeader, read_frame_header
 from millstream.storage.errors import OutOfOrderSequence, StaleProducerEpoch
 from millstream.storage.producers import REMEMBERED_BATCHES, ProducerStates
+from tests.support.batches import batch
 
 LAST = 2**31 - 1
 

@@ -1,13 +1,13 @@
 """Opening a log after stops of every kind."""
 
 import pytest
-from tests.support.batches import append, batch, read_all
-from tests.support.simulated_files import SimulatedFiles
 
 from millstream.model.frame import read_frame_header
 from millstream.storage.errors import OutOfOrderSequence
 from millstream.storage.log import LogSettings, PartitionLog
 from millstream.storage.recovery import RecoveryReport, open_log
+from tests.support.batches import append, batch, read_all
+from tests.support.simulated_files import SimulatedFiles
 
 DIRECTORY = "data/topics/t/0"
 SETTINGS = LogSettings(segment_bytes=400, retention_ms=-1)

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 import pytest
-from tests.support.batches import batch
 
 from millstream.model.frame import HEADER_BYTES, read_frame_header, set_base_offset
 from millstream.storage.scan import Stop, find_frame, take_frames, walk_frames
+from tests.support.batches import batch
 
 COUNTS = (1, 4, 2, 1)
 BASES = (10, 11, 15, 17)

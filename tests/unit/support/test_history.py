@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+
 from tests.support.history import ANOMALIES, History, Read, Sent
 
 NONE = dict.fromkeys(ANOMALIES, 0)

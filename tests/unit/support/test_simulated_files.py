@@ -1,9 +1,9 @@
 """The simulated disk itself: a test that passes on it is worth what it can lose."""
 
 import pytest
-from tests.support.simulated_files import SECTOR_BYTES, Fault, SimulatedFiles
 
 from millstream.storage.errors import DiskFull
+from tests.support.simulated_files import SECTOR_BYTES, Fault, SimulatedFiles
 
 OLD = b"o" * SECTOR_BYTES * 4
 NEW = b"n" * SECTOR_BYTES * 4

@@ -1,7 +1,6 @@
 """Headers and framing, with what a hostile or broken peer may send."""
 
 import pytest
-from tests.unit.wire.kafka.samples import APIS
 
 from millstream.wire.kafka.api import Api, read_request_header
 from millstream.wire.kafka.errors import MalformedMessage
@@ -13,6 +12,7 @@ from millstream.wire.kafka.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
+from tests.unit.wire.kafka.samples import APIS
 
 HEADER = "0012 0003 0000002a"  # ApiVersions v3, correlation id 42
 HEARTBEAT_V4 = HeartbeatRequest(group_id="g", generation_id=3, member_id="m", group_instance_id=None)

@@ -13,11 +13,11 @@ import pytest
 from kio.index import load_request_schema, load_response_schema
 from kio.schema.errors import ErrorCode as KioErrorCode
 from kio.serial import entity_reader, entity_writer
-from tests.unit.wire.kafka.samples import APIS, SIDES, message_class, sample
 
 from millstream.wire.kafka.api import API_VERSIONS_KEY, Api, read_request_header
 from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.schema import NO_UUID, Field, compiled_decoder, compiled_encoder, fields_of
+from tests.unit.wire.kafka.samples import APIS, SIDES, message_class, sample
 
 EVERY_MESSAGE = [
     pytest.param(api, version, side, id=f"{api.name}-v{version}-{side}")

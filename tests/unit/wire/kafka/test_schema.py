@@ -9,7 +9,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.unit.wire.kafka.samples import APIS, SIDES, message_class, sample
 
 from millstream.wire.kafka.api import Api
 from millstream.wire.kafka.errors import MalformedMessage
@@ -31,6 +30,7 @@ from millstream.wire.kafka.schema import (
     uint16,
     uuid_,
 )
+from tests.unit.wire.kafka.samples import APIS, SIDES, message_class, sample
 
 ID = uuid.UUID("01234567-89ab-cdef-fedc-ba9876543210")
 ID_HEX = "0123456789abcdeffedcba9876543210"

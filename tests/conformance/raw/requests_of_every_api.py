@@ -1,0 +1,121 @@
+"""A request of every API that a server can answer without error, whatever the version."""
+
+from typing import Any, Final
+from uuid import UUID
+
+from millstream.wire.kafka.messages import alter_configs, incremental_alter_configs
+from millstream.wire.kafka.messages.api_versions import ApiVersionsRequest
+from millstream.wire.kafka.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from millstream.wire.kafka.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from millstream.wire.kafka.messages.delete_groups import DeleteGroupsRequest
+from millstream.wire.kafka.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from millstream.wire.kafka.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from millstream.wire.kafka.messages.describe_cluster import DescribeClusterRequest
+from millstream.wire.kafka.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from millstream.wire.kafka.messages.describe_groups import DescribeGroupsRequest
+from millstream.wire.kafka.messages.describe_log_dirs import DescribeLogDirsRequest
+from millstream.wire.kafka.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
+from millstream.wire.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from millstream.wire.kafka.messages.find_coordinator import FindCoordinatorRequest
+from millstream.wire.kafka.messages.heartbeat import HeartbeatRequest
+from millstream.wire.kafka.messages.init_producer_id import InitProducerIdRequest
+from millstream.wire.kafka.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from millstream.wire.kafka.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from millstream.wire.kafka.messages.list_groups import ListGroupsRequest
+from millstream.wire.kafka.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from millstream.wire.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic
+from millstream.wire.kafka.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from millstream.wire.kafka.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from millstream.wire.kafka.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
+from millstream.wire.kafka.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
+from millstream.wire.kafka.messages.sync_group import SyncGroupRequest
+from tests.conformance.raw.log_client import batch_of, produce_request
+
+__all__ = ["requests_by_key"]
+
+_TOPIC: Final = 2
+
+
+def requests_by_key(topic: str, topic_id: UUID, fresh: str) -> dict[int, Any]:
+    """One request for each API, by its key.
+
+    Args:
+        topic: a topic with one partition and at least one record, which stays as it is.
+        topic_id: its id.
+        fresh: a name that no topic and no group has.
+    """
+    produce = produce_request(topic, batch_of(b"value"))
+    produce.topic_data[0].topic_id = topic_id
+    fetched = FetchTopic(topic=topic, topic_id=topic_id, partitions=[FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)])
+    listed = ListOffsetsTopic(name=topic, partitions=[ListOffsetsPartition(partition_index=0, timestamp=-1)])
+    committed = OffsetCommitRequestPartition(partition_index=0, committed_offset=1, committed_metadata="note")
+    offsets_of = OffsetFetchRequestGroup(
+        group_id=fresh, topics=[OffsetFetchRequestTopics(name=topic, topic_id=topic_id, partition_indexes=[0])]
+    )
+    return {
+        0: produce,
+        1: FetchRequest(max_wait_ms=0, topics=[fetched]),
+        2: ListOffsetsRequest(replica_id=-1, topics=[listed]),
+        3: MetadataRequest(topics=[MetadataRequestTopic(name=topic)]),
+        8: OffsetCommitRequest(group_id=fresh, topics=[OffsetCommitRequestTopic(name=topic, topic_id=topic_id, partitions=[committed])]),
+        9: OffsetFetchRequest(
+            group_id=fresh,
+            topics=[OffsetFetchRequestTopic(name=topic, partition_indexes=[0])],
+            groups=[offsets_of],
+        ),
+        10: FindCoordinatorRequest(key=fresh, coordinator_keys=[fresh]),
+        11: JoinGroupRequest(
+            group_id=fresh,
+            session_timeout_ms=10_000,
+            rebalance_timeout_ms=10_000,
+            protocol_type="consumer",
+            protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
+        ),
+        12: HeartbeatRequest(group_id=fresh, member_id="nobody"),
+        13: LeaveGroupRequest(group_id=fresh, member_id="nobody", members=[MemberIdentity(member_id="nobody")]),
+        14: SyncGroupRequest(group_id=fresh, member_id="nobody"),
+        15: DescribeGroupsRequest(groups=[fresh]),
+        16: ListGroupsRequest(),
+        18: ApiVersionsRequest(client_software_name="raw", client_software_version="1"),
+        19: CreateTopicsRequest(topics=[CreatableTopic(name=fresh, num_partitions=1, replication_factor=1)]),
+        20: DeleteTopicsRequest(topics=[DeleteTopicState(name=fresh)], topic_names=[fresh]),
+        21: DeleteRecordsRequest(topics=[DeleteRecordsTopic(name=topic, partitions=[DeleteRecordsPartition()])]),
+        22: InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0),
+        23: OffsetForLeaderEpochRequest(
+            topics=[OffsetForLeaderTopic(topic=topic, partitions=[OffsetForLeaderPartition(partition=0, leader_epoch=0)])]
+        ),
+        32: DescribeConfigsRequest(resources=[DescribeConfigsResource(resource_type=_TOPIC, resource_name=topic, configuration_keys=None)]),
+        33: alter_configs.AlterConfigsRequest(resources=[alter_configs.AlterConfigsResource(resource_type=_TOPIC, resource_name=topic)]),
+        35: DescribeLogDirsRequest(topics=None),
+        37: CreatePartitionsRequest(topics=[CreatePartitionsTopic(name=topic, count=2, assignments=None)]),
+        42: DeleteGroupsRequest(groups_names=[fresh]),
+        44: incremental_alter_configs.IncrementalAlterConfigsRequest(
+            resources=[incremental_alter_configs.AlterConfigsResource(resource_type=_TOPIC, resource_name=topic)]
+        ),
+        47: OffsetDeleteRequest(
+            group_id=fresh, topics=[OffsetDeleteRequestTopic(name=topic, partitions=[OffsetDeleteRequestPartition()])]
+        ),
+        60: DescribeClusterRequest(),
+        75: DescribeTopicPartitionsRequest(topics=[TopicRequest(name=topic)]),
+    }
