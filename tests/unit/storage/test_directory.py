@@ -104,7 +104,7 @@ def test_removing_topics() -> None:
     files.make_directory("/data/topics/somebody's own")
     directory.remove_topic(TOPIC)
     assert directory.strangers({OTHER}) == [str(UUID(int=3)), "somebody's own"]
-    assert files.list_directory("/data/topics") == [str(UUID(int=3)), str(OTHER), "somebody's own"]
+    assert files.list_directory("/data/topics") == [str(OTHER), str(UUID(int=3)), "somebody's own"]
     directory.remove_topic(TOPIC)
 
 
