@@ -27,6 +27,7 @@ from millstream.model.record import Record
 from millstream.wire.compression import Codec, CompressionError, compress, decompress
 from millstream.wire.kafka.errors import CorruptBatch, InvalidRecords, UnsupportedCodec
 from millstream.wire.kafka.primitives import signed_varint
+from millstream.wire.kafka.record_places import misplaced
 
 __all__ = ["build_batch", "check_batch", "read_records"]
 
@@ -74,40 +75,10 @@ def check_batch(batch: memoryview) -> FrameHeader:
         body = decompress(codec, batch[HEADER_BYTES:])
     except CompressionError as error:
         raise CorruptBatch(str(error)) from None
-    _check_places(body, header.record_count)
+    index = misplaced(body, header.record_count)
+    if index >= 0:
+        raise InvalidRecords(f"record {index} of a batch of {header.record_count} is not where the header says")
     return header
-
-
-def _check_places(body: memoryview, count: int) -> None:
-    """Check that the body is `count` records, the n-th with offset delta n, and nothing else."""
-    position = 0
-    end = len(body)
-    try:
-        for index in range(count):
-            length = body[position]
-            position += 1
-            if length >= 128:
-                # Two bytes hold the lengths up to 8191, which are nearly all there are.
-                more = body[position]
-                if more < 128:
-                    length = length & 127 | more << 7
-                    position += 1
-                else:
-                    length, position = _raw_varint(body, position - 1)
-            field = position + 1  # behind the attributes
-            position += length >> 1
-            while body[field] >= 128:  # the timestamp delta
-                field += 1
-            field += 1
-            delta = body[field]
-            if delta >= 128:
-                delta, field = _raw_varint(body, field)
-            if delta != index << 1 or length & 1 or field >= position:
-                raise InvalidRecords(f"record {index} of a batch is not where its header says")
-    except IndexError:
-        raise InvalidRecords(f"a batch ends before its {count} records do") from None
-    if position != end:
-        raise InvalidRecords(f"the {count} records of a batch end {end - position} bytes before it does")
 
 
 def _raw_varint(buf: memoryview, position: int) -> tuple[int, int]:
