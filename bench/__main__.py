@@ -19,7 +19,8 @@ from bench.run import find, measure_line
 from bench.systems import DEFAULT_SYSTEMS, SYSTEMS
 
 _RESULTS: Final = Path(__file__).parent / "results"
-_WIDTH: Final = 190
+# Of a table written to a file or a pipe, which wraps nothing.
+_WIDTH: Final = 250
 
 _FULL: Final = Sizes(
     seconds=0.35,

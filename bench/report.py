@@ -17,9 +17,12 @@ OURS: Final = "millstream"
 
 
 def number(value: float) -> str:
-    """Print a number with three significant digits, without an exponent."""
+    """Print a number with three significant digits, from ten thousand on in thousands (k) or millions (M)."""
+    for limit, divisor, suffix in ((1e6, 1e6, "M"), (1e4, 1e3, "k")):
+        if value >= limit:
+            return number(value / divisor) + suffix
     if value >= 100:
-        return f"{value:,.0f}"
+        return f"{value:.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
@@ -50,12 +53,12 @@ def print_line(console: Console, results: Results, line: LineResult) -> None:
     systems = results.measured()
     peers = [name for name in systems if OURS in systems and not name.startswith(OURS)]
     table = Table(title=line.title, title_justify="left")
-    table.add_column("case")
-    table.add_column("unit")
+    table.add_column("case", no_wrap=True)
+    table.add_column("unit", no_wrap=True)
     for name in systems:
         table.add_column(name, justify="right", no_wrap=True)
     for name in peers:
-        table.add_column(f"x {name}", justify="right")
+        table.add_column(f"x {name}", justify="right", no_wrap=True)
     for case, cells in line.cells.items():
         for metric in line.metrics:
             ratios = [line.ratio(case, metric, OURS, peer) for peer in peers]

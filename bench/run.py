@@ -52,11 +52,15 @@ def measure_line(
             for repetition in range(repetitions):
                 for bed in ready:
                     cell = cells[bed.system.name]
-                    if cell.failures < _FAILURES_LIMIT:
-                        say(f"{line.name}: {case}: {bed.system.name} {repetition + 1}/{repetitions}")
-                        _attempt(bed, cell, partial(_measure, line, bed, case, cell))
+                    if cell.failures >= _FAILURES_LIMIT:
+                        continue
+                    say(f"{line.name}: {case}: {bed.system.name} {repetition + 1}/{repetitions}")
+                    if not _attempt(bed, cell, partial(_measure, line, bed, case, cell)) and cell.failures:
+                        # The server that is started next has nothing of what was prepared.
+                        _attempt(bed, cell, partial(line.prepare, bed, case))
             for bed in ready:
-                _attempt(bed, cells[bed.system.name], partial(line.finish, bed, case))
+                if cells[bed.system.name].failures < _FAILURES_LIMIT:
+                    _attempt(bed, cells[bed.system.name], partial(line.finish, bed, case))
     return result
 
 
@@ -76,7 +80,7 @@ def _attempt(bed: Bed, cell: Cell, step: Callable[[], None]) -> bool:
         return False
     except expected as error:
         cell.failures += 1
-        cell.note = f"{type(error).__name__}: {error}"
+        cell.note = cell.note or f"{type(error).__name__}: {error}"
         bed.close()
         return False
     return True

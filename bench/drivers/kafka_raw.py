@@ -25,6 +25,14 @@ __all__ = ["KafkaRaw"]
 _FETCH_BYTES: Final = 1 << 20
 _RECEIVE_BYTES: Final = 4 << 20
 _WAITS_MS: Final = (500, 50, 0)
+# Of a record batch: base offset, length and magic, with the leader epoch between; where the length begins to count;
+# the offset of the last record from the first; and where the records begin.
+_BATCH_START: Final = struct.Struct(">qi4xb")
+_LENGTH_END: Final = 12
+_LAST_OFFSET_DELTA: Final = struct.Struct(">i")
+_LAST_OFFSET_DELTA_AT: Final = 23
+_RECORDS_START: Final = 61
+_MAGIC: Final = 2
 _PROBE: Final = Budget(seconds=0.06)
 
 
@@ -98,9 +106,9 @@ class KafkaRaw:
                 sock.sendall(request)
                 size = self._receive_frame(sock)
                 answer = read_fetch_answer(self._buffer[:size], topic)
-                got = _whole_batches(answer, offset, batch_bytes, load.batch_records) * load.batch_records
-                read += got
-                offset = (offset + got) % records
+                reached = _next_offset(answer, offset, batch_bytes, load.batch_records)
+                read += reached - offset
+                offset = reached % records
                 seconds = time.perf_counter() - started
                 if seconds >= budget.seconds or read * load.record_bytes >= budget.size_bytes:
                     return Work(records=read, size_bytes=read * load.record_bytes, seconds=seconds)
@@ -115,8 +123,7 @@ class KafkaRaw:
             prefix += part
         size = int.from_bytes(prefix, "big")
         if size > len(self._buffer):
-            self._wait_ms: dict[str, int] = {}
-        self._buffer = memoryview(bytearray(size))
+            self._buffer = memoryview(bytearray(size))
         have = 0
         while have < size:
             count = sock.recv_into(self._buffer[have:size])
@@ -126,14 +133,37 @@ class KafkaRaw:
         return size
 
 
-def _whole_batches(answer: FetchAnswer, offset: int, batch_bytes: int, batch_records: int) -> int:
-    """Count the whole batches of an answer and check that the first and the last are those expected."""
-    count = len(answer.records) // batch_bytes
-    if count == 0:
-        raise DriverError(f"fetch: {len(answer.records)} bytes at offset {offset} of {answer.high_watermark}")
-    for index in (0, count - 1):
-        base_offset, length, _, magic = struct.unpack_from(">qiib", answer.records, index * batch_bytes)
-        expected = offset + index * batch_records
-        if (base_offset, length, magic) != (expected, batch_bytes - 12, 2):
-            raise DriverError(f"fetch: batch at {base_offset} of {length} bytes, magic {magic}; expected {expected}")
-    return count
+def _next_offset(answer: FetchAnswer, offset: int, batch_bytes: int, batch_records: int) -> int:
+    """Return the offset after the last whole batch of an answer.
+
+    If the last batch is where it is in an answer of batches as they were written, those between need no look.
+
+    Raises:
+        DriverError: there is no whole batch, or the records do not follow `offset` without a gap.
+    """
+    records = answer.records
+    count = len(records) // batch_bytes
+    if count:
+        last = offset + (count - 1) * batch_records
+        found = _BATCH_START.unpack_from(records, (count - 1) * batch_bytes)
+        if found == (last, batch_bytes - _LENGTH_END, _MAGIC) and _BATCH_START.unpack_from(records)[0] == offset:
+            return last + batch_records
+    return _walk(records, offset)
+
+
+def _walk(records: memoryview, offset: int) -> int:
+    """Do as `_next_offset` does for a broker that returns other batches than were written."""
+    position = 0
+    reached = offset
+    while position + _RECORDS_START <= len(records):
+        base_offset, length, magic = _BATCH_START.unpack_from(records, position)
+        if base_offset != reached or magic != _MAGIC:
+            raise DriverError(f"fetch: a batch of magic {magic} at offset {base_offset} where {reached} was due")
+        if position + _LENGTH_END + length > len(records):
+            break
+        (last_offset_delta,) = _LAST_OFFSET_DELTA.unpack_from(records, position + _LAST_OFFSET_DELTA_AT)
+        reached += last_offset_delta + 1
+        position += _LENGTH_END + length
+    if reached == offset:
+        raise DriverError(f"fetch: no whole batch in {len(records)} bytes at offset {offset}")
+    return reached

@@ -56,10 +56,20 @@ class ReferenceLog:
         last = [batch for batch in self.batches if batch.header.producer_id == producer_id][-REMEMBERED_BATCHES:]
         return [batch for batch in last if batch.header.base_offset >= self.start_offset]
 
-    def next_sequence(self, producer_id: int) -> int:
-        """The sequence number that a producer's next batch must have."""
-        last = [batch.header for batch in self.batches if batch.header.producer_id == producer_id][-1:]
-        return sum(last[0].base_sequence + last[0].record_count for _ in last)
+    def next_sequence(self, producer_id: int) -> int | None:
+        """The sequence number that a producer's next batch must have; None if what it wrote last is deleted, and may
+        be forgotten or not."""
+        headers = [batch.header for batch in self.batches if batch.header.producer_id == producer_id]
+        if not headers:
+            return 0
+        return headers[-1].base_sequence + headers[-1].record_count if self.remembered(producer_id) else None
+
+    def delete_before(self, offset: int, start_offset: int) -> None:
+        """The log deleted up to an offset, and perhaps on over records that a power loss has taken."""
+        wanted = max(offset, self.start_offset)
+        assert wanted <= start_offset
+        assert self.from_offset(wanted) == self.from_offset(start_offset)
+        self.start_offset = start_offset
 
     def go_on_after_kill(self, found: list[bytes], start_offset: int, end_offset: int) -> None:
         """The process died: nothing may be lost, but for a start that had not been made to last."""
@@ -76,7 +86,6 @@ class ReferenceLog:
         written = [batch.frame for batch in self.batches if batch.frame in kept]
         assert found == written, "what is served was written, in this order, and each once"
         assert self.flushed_offset <= end_offset <= self.end_offset
-        assert min(self.kept_start_offset, end_offset) <= start_offset <= max(self.start_offset, end_offset)
+        assert self.kept_start_offset <= start_offset <= end_offset
         self.start_offset, self.end_offset, self.flushed_offset = start_offset, end_offset, end_offset
-        self.kept_start_offset = min(self.kept_start_offset, end_offset)
         self.batches = [b for b in self.batches if b.frame in kept or b.header.last_offset < start_offset]

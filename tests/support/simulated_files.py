@@ -372,26 +372,38 @@ def _apply(content: bytearray, change: _Write | _Truncation) -> None:
 
 
 def _lose(inode: _Inode, random: Random) -> None:
-    """Let a part of what was not synced be all that is left of it."""
+    """Let a part of what was not synced be all that is left of it.
+
+    Each sector is as it was after one of the changes to it, or before all of them; the size is one that the file had.
+    """
     kept_share = random.choice((0.0, 0.2, 0.5, 0.8, 1.0))
-    content = inode.durable
+    content = bytearray(inode.durable)
+    sizes = [len(content)]
+    versions: dict[int, list[bytes]] = {}
     for change in inode.unsynced:
-        pieces = [change] if isinstance(change, _Truncation) else _sectors(change)
-        for piece in pieces:
-            if random.random() < kept_share:
-                _apply(content, piece)
-    if len(content) < len(inode.content) and random.random() < 0.3:
-        # The size reached the disk and the data did not: the file ends in zeros.
-        content.extend(bytes(random.randint(0, len(inode.content) - len(content))))
+        start, stop = _extent(content, change)
+        touched = range(start // SECTOR_BYTES, -(-stop // SECTOR_BYTES))
+        for sector in touched:
+            versions.setdefault(sector, [_sector(content, sector)])
+        _apply(content, change)
+        sizes.append(len(content))
+        for sector in touched:
+            versions[sector].append(_sector(content, sector))
+    size = sizes[-1] if random.random() < kept_share else random.choice(sizes if kept_share else sizes[:1])
+    content = bytearray(inode.durable.ljust(size, b"\0"))
+    for sector, states in versions.items():
+        state = states[-1] if random.random() < kept_share else random.choice(states if kept_share else states[:1])
+        content[sector * SECTOR_BYTES : (sector + 1) * SECTOR_BYTES] = state
+    content = content[:size]
     inode.content, inode.durable, inode.unsynced = bytearray(content), content, []
 
 
-def _sectors(write: _Write) -> list[_Write | _Truncation]:
-    """A write cut where the sectors of the disk begin."""
-    pieces: list[_Write | _Truncation] = []
-    position, data = write.position, write.data
-    while data:
-        size = SECTOR_BYTES - position % SECTOR_BYTES
-        pieces.append(_Write(position, data[:size]))
-        position, data = position + size, data[size:]
-    return pieces
+def _extent(content: bytearray, change: _Write | _Truncation) -> tuple[int, int]:
+    """Where a change begins and ends that is about to be made, with what it fills with zeros or cuts off."""
+    if isinstance(change, _Truncation):
+        return min(change.size, len(content)), max(change.size, len(content))
+    return min(change.position, len(content)), change.position + len(change.data)
+
+
+def _sector(content: bytearray, sector: int) -> bytes:
+    return bytes(content[sector * SECTOR_BYTES : (sector + 1) * SECTOR_BYTES]).ljust(SECTOR_BYTES, b"\0")

@@ -61,9 +61,7 @@ class Broker:
 
     def delete_topic(self, topic: Topic) -> Pending[None]:
         """Delete a topic with all that belongs to it. Raises UnknownTopic if it is being deleted already."""
-        deleted = self.topics.delete(topic)
-        self.groups.forget_topic(topic.id)
-        return deleted
+        return self.topics.delete(topic).then(lambda _: self.groups.forget_topic(topic.id))
 
     def delete_records(self, partition: Partition, offset: int) -> Pending[int]:
         """Delete the records of a partition before an offset, so that they stay deleted.

@@ -407,6 +407,7 @@ class Group:
                 member.assignment = b""
                 syncing, member.syncing = member.syncing, None
                 if syncing is not None:
+                    self._alive(member)
                     syncing.fail(RebalanceInProgress("the group is rebalancing"))
         was_empty = self.state is GroupState.EMPTY
         self.state = GroupState.PREPARING

@@ -36,6 +36,7 @@ class Topic:
         created_ms: when it was made.
         configs: the settings that were set on it, by name.
         partitions: by number.
+        growing_to: how many partitions it is being given at the moment, 0 if none.
     """
 
     id: UUID
@@ -43,15 +44,16 @@ class Topic:
     created_ms: int
     configs: dict[str, str]
     partitions: list[Partition] = field(default_factory=list)
+    growing_to: int = 0
 
-    def stored(self, *, partitions: int | None = None, configs: dict[str, str] | None = None) -> StoredTopic:
-        """What the metadata store keeps of it, with changes."""
+    def stored(self, *, partitions: int | None = None) -> StoredTopic:
+        """What the metadata store keeps of it, with another number of partitions if that is given."""
         return StoredTopic(
             self.id,
             *self.name,
-            len(self.partitions) if partitions is None else partitions,
+            max(len(self.partitions), self.growing_to) if partitions is None else partitions,
             self.created_ms,
-            self.configs if configs is None else configs,
+            self.configs,
         )
 
 
@@ -82,12 +84,13 @@ class Topics:
         self._by_flat: dict[str, Topic] = {}
         self._by_id: dict[UUID, Topic] = {}
         self._making: dict[str, Pending[Topic]] = {}
+        self._leaving: set[str] = set()
 
     def __iter__(self) -> Iterator[Topic]:
         return iter(list(self._by_flat.values()))
 
     def load(self, stored: list[StoredTopic], dropped: list[UUID]) -> None:
-        """Open every topic at the start, and end the deletion of those that were dropped. Raises OSError, DiskFull."""
+        """Open every topic at the start, and end the deletion of those dropped. Raises OSError, DiskFull."""
         for topic_id in dropped:
             self._directory.remove_topic(topic_id)
             self._store.submit([ForgetTopic(topic_id)])
@@ -113,7 +116,7 @@ class Topics:
             TopicExists, InvalidPartitionCount, InvalidConfig.
         """
         flat = name.flat
-        if flat in self._by_flat or flat in self._making:
+        if flat in self._by_flat or flat in self._making or flat in self._leaving:
             raise TopicExists(f"there is a topic {flat} already")
         if not 1 <= partitions <= PARTITIONS_MAX:
             raise InvalidPartitionCount(f"a topic has 1 to {PARTITIONS_MAX} partitions, not {partitions}")
@@ -138,6 +141,8 @@ class Topics:
             try:
                 pending.result()
             except (MillstreamError, OSError) as error:
+                # If it was the files that could not be made, the topic must not come back at the next start.
+                self._store.submit([DeleteTopic(topic.id)])
                 made.fail(error)
                 return
             self._enter(topic)
@@ -168,52 +173,98 @@ class Topics:
             count: how many it has then.
 
         Raises:
-            InvalidPartitionCount: it is not more than there are, or too many.
+            InvalidPartitionCount: it is not more than there are, or too many, or others are being added.
         """
+        if topic.growing_to:
+            raise InvalidPartitionCount(f"the topic is being given {topic.growing_to} partitions already")
         if count <= len(topic.partitions):
             raise InvalidPartitionCount(f"the topic has {len(topic.partitions)} partitions already")
         if count > PARTITIONS_MAX:
             raise InvalidPartitionCount(f"a topic has at most {PARTITIONS_MAX} partitions")
-        stored = self._store.submit([PutTopic(topic.stored(partitions=count))])
-        return stored.chain(lambda _: self._open_off_loop(topic, count))
+        topic.growing_to = count
+
+        def begin(_: None) -> Pending[None]:
+            if topic.id not in self._by_id:
+                raise UnknownTopic("the topic is being deleted")
+            return self._open_off_loop(topic, count)
+
+        def end(_: Pending[None]) -> None:
+            topic.growing_to = 0
+
+        grown = self._store.submit([PutTopic(topic.stored(partitions=count))]).chain(begin)
+        grown.when_done(end)
+        return grown
 
     def set_configs(self, topic: Topic, configs: Mapping[str, str]) -> Pending[None]:
-        """Replace all settings of a topic.
+        """Replace all settings of a topic. They are obeyed at once, so that the next change builds on this one.
+
+        Returns:
+            Resolves once they last; fails with MetadataFailed, and then they are taken back.
 
         Raises:
             InvalidConfig: an unknown name or a bad value; nothing is changed.
         """
         check_configs(TOPIC_CONFIGS, configs)
+        before, present = topic.configs, dict(configs)
+        topic.configs = present
+        self._obey(topic)
 
-        def apply(_: None) -> None:
-            topic.configs = dict(configs)
-            settings = TopicSettings.of(topic.configs, self._settings)
-            for partition in topic.partitions:
-                partition.settings = settings
-                partition.log.settings = settings.log
+        def take_back(pending: Pending[None]) -> None:
+            try:
+                pending.result()
+            except MillstreamError:
+                if topic.configs is present:
+                    topic.configs = before
+                    self._obey(topic)
 
-        return self._store.submit([PutTopic(topic.stored(configs=dict(configs)))]).then(apply)
+        stored = self._store.submit([PutTopic(topic.stored())])
+        stored.when_done(take_back)
+        return stored
+
+    def _obey(self, topic: Topic) -> None:
+        settings = TopicSettings.of(topic.configs, self._settings)
+        for partition in topic.partitions:
+            partition.settings = settings
+            partition.log.settings = settings.log
 
     def delete(self, topic: Topic) -> Pending[None]:
         """Delete a topic, all its records and all offsets committed in it.
+
+        Returns:
+            Resolves once it cannot come back; fails with MetadataFailed, and then it is there as before.
 
         Raises:
             UnknownTopic: it is being deleted already.
         """
         if self._by_id.pop(topic.id, None) is None:
             raise UnknownTopic("the topic is being deleted")
-        del self._by_flat[topic.name.flat]
+        flat = topic.name.flat
+        del self._by_flat[flat]
+        self._leaving.add(flat)
         for partition in topic.partitions:
             partition.deleted = True
             partition.announce()
+            self._flusher.forget(partition.log)
+
+        def end(pending: Pending[None]) -> None:
+            self._leaving.discard(flat)
+            try:
+                pending.result()
+            except MillstreamError:
+                for partition in topic.partitions:
+                    partition.deleted = False
+                self._enter(topic)
 
         def remove(_: None) -> None:
-            # On the flush lane, behind any flush that still holds the files.
-            gone = self._runtime.run_blocking(FLUSH_LANE, lambda: None)
+            # Behind partitions that are being made, and behind any flush that still holds the files.
+            made = self._runtime.run_blocking(TOPICS_LANE, lambda: None)
+            gone = made.chain(lambda _: self._runtime.run_blocking(FLUSH_LANE, lambda: None))
             gone.when_done(lambda _: self._remove_files(topic))
-            _log.info("topic deleted name=%s id=%s", topic.name.flat, topic.id)
+            _log.info("topic deleted name=%s id=%s", flat, topic.id)
 
-        return self._store.submit([DeleteTopic(topic.id)]).then(remove)
+        stored = self._store.submit([DeleteTopic(topic.id)])
+        stored.when_done(end)
+        return stored.then(remove)
 
     def _remove_files(self, topic: Topic) -> None:
         for partition in topic.partitions:
@@ -252,7 +303,12 @@ class Topics:
                 )
             partition = Partition(index, log, settings, self._runtime, self._flusher, fsync=self._settings.fsync)
             opened.append(partition)
-        return lambda: topic.partitions.extend(opened)
+
+        def attach() -> None:
+            topic.partitions.extend(opened)
+            self._obey(topic)  # they may have changed meanwhile
+
+        return attach
 
     def _open_off_loop(self, topic: Topic, count: int) -> Pending[None]:
         return self._runtime.run_blocking(TOPICS_LANE, lambda: self._open(topic, count)).then(lambda attach: attach())

@@ -24,8 +24,12 @@ Answer = list[Buffer] | Pending[list[Buffer]] | None
 _LENGTH: Final = struct.Struct(">i")
 _BUFFER_BYTES_FIRST: Final = 16 * 1024
 """Receive buffer of a new connection: most requests fit, and a thousand idle connections take 16 MiB."""
+_BUFFER_BYTES_BUSY: Final = 256 * 1024
+"""Receive buffer of a connection that keeps filling a smaller one: more requests in a read, more answers in a write."""
 _BUFFER_BYTES_KEPT: Final = 2 * 1024 * 1024
 """A receive buffer that grew beyond this for one large request is given back after it."""
+_LARGE_FRAME_BYTES: Final = 64 * 1024
+"""A frame of this size is read up to its end and no further, so that nothing behind it has to be moved."""
 WRITE_BUFFER_HIGH_BYTES: Final = 4 * 1024 * 1024
 """Bytes waiting for a slow reader at which no more of its requests are served."""
 _JOINED_BYTES_MAX: Final = 32 * 1024
@@ -77,6 +81,7 @@ class FramedConnection(asyncio.BufferedProtocol):
         self._loop = asyncio.get_running_loop()
         self._buffer = bytearray(_BUFFER_BYTES_FIRST)
         self._filled = 0
+        self._read_until = _BUFFER_BYTES_FIRST
         self._answers: deque[list[Buffer] | Pending[list[Buffer]]] = deque()
         self._writing_paused = False
         self._reading_paused = False
@@ -102,7 +107,7 @@ class FramedConnection(asyncio.BufferedProtocol):
         self._owner.opened(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return memoryview(self._buffer)[self._filled :]
+        return memoryview(self._buffer)[self._filled : self._read_until]
 
     def buffer_updated(self, nbytes: int) -> None:
         self._filled += nbytes
@@ -184,23 +189,27 @@ class FramedConnection(asyncio.BufferedProtocol):
     def _make_room(self, position: int, frame_bytes: int) -> None:
         """Drop what was served, and see that the next frame can arrive.
 
-        A buffer doubles as the bytes come in, and only up to what the frame says it takes.
+        The buffer doubles as bytes come in: while reads fill it, up to `_BUFFER_BYTES_BUSY`; for a frame that is
+        longer, up to what the frame says it takes.
         """
         left = self._filled - position
         capacity = len(self._buffer)
-        wanted = frame_bytes + _LENGTH.size if frame_bytes > 0 and left else 0
-        if not left:
-            if capacity > _BUFFER_BYTES_KEPT:
-                self._buffer = bytearray(_BUFFER_BYTES_FIRST)
-            elif position == capacity and capacity < _BUFFER_BYTES_KEPT:
-                self._buffer = bytearray(capacity * 2)
-        elif left == capacity:
-            grown = bytearray(min(max(wanted, capacity + 1), capacity * 2))
-            grown[:left] = self._buffer
-            self._buffer = grown
-        elif position:
-            self._buffer[:left] = self._buffer[position : self._filled]
+        frame_end = frame_bytes + _LENGTH.size if left >= _LENGTH.size else 0
+        wanted = capacity
+        if self._filled == capacity:
+            wanted = max(min(capacity * 2, _BUFFER_BYTES_BUSY), min(capacity * 2, frame_end), capacity)
+        elif not left and capacity > _BUFFER_BYTES_KEPT:
+            wanted = _BUFFER_BYTES_FIRST
+        with memoryview(self._buffer) as old:
+            if wanted != capacity:
+                self._buffer = bytearray(wanted)
+                self._buffer[:left] = old[position : self._filled]
+            elif position and left:
+                old[:left] = old[position : self._filled]
         self._filled = left
+        self._read_until = wanted
+        if _LARGE_FRAME_BYTES < frame_end < wanted and left < frame_end:
+            self._read_until = frame_end
 
     # Answers out
 

@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
+import gc
 import logging
 import signal
 import sys
 from collections.abc import Callable
+from typing import Final
 
 import uvloop
 
@@ -13,6 +15,9 @@ from millstream.server.config import ServerConfig
 from millstream.server.server import Server
 
 __all__ = ["run", "set_up_logging"]
+
+_GC_ALLOCATIONS: Final = 50_000
+"""New objects between two looks for cycles. At Python's 700 the looks took a fifth of the time of small produces."""
 
 
 def set_up_logging(level: str) -> None:
@@ -49,6 +54,9 @@ async def _serve(config: ServerConfig, announce: Callable[[str], None]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     await server.start()
+    # What there is now stays; what requests make is mostly freed as they end, and seldom in cycles.
+    gc.freeze()
+    gc.set_threshold(_GC_ALLOCATIONS)
     with contextlib.suppress(BrokenPipeError):
         announce(f"ready {server.addresses_line()}")
     await stop.wait()

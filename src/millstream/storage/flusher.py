@@ -53,6 +53,13 @@ class GroupFlusher:
         if self._timer is None:
             self._timer = self._runtime.call_later(self._interval_s, self._tick)
 
+    def forget(self, log: PartitionLog) -> None:
+        """Flush a log no more: it goes away. Those who wait are told that it failed."""
+        self._dirty.discard(log)
+        waiting = self._next_round.pop(log, None)
+        if waiting is not None:
+            waiting.fail(LogFailed("the log is being deleted"))
+
     def stop(self) -> None:
         """Let no timer run any more."""
         if self._timer is not None:

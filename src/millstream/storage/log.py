@@ -304,7 +304,8 @@ class PartitionLog:
         idle log becomes empty.
         """
         keep_ms, keep_bytes = self.settings.retention_ms, self.settings.retention_bytes
-        out: list[Segment] = []
+        # First what a deletion of records had to leave, because no flush had closed it yet.
+        out = self._detach(lambda segment: segment.next_offset <= self.start_offset)
         if keep_ms >= 0:
             before = now_ms - keep_ms
             out += self._detach(lambda segment: segment.latest_ms < before)

@@ -60,11 +60,24 @@ def open_log(files: Files, directory: str, settings: LogSettings, now_ms: int) -
         segment, producers = _open_segment(files, directory, base_offset, next_base, producers, report, now_ms)
         segments.append(segment)
     start_offset = max(start_offset, segments[0].base_offset)
-    # A deletion up to the very end of a log that lost its tail must not leave a start behind the end.
-    start_offset = min(start_offset, segments[-1].next_offset)
+    if segments[-1].next_offset < start_offset:
+        segments = [_begun_at(files, directory, start_offset, segments, now_ms)]
     log = PartitionLog(files, directory, settings, segments, start_offset, producers)
     log.touched = report.scanned_bytes > 0
     return log, report
+
+
+def _begun_at(files: Files, directory: str, start_offset: int, lost: list[Segment], now_ms: int) -> Segment:
+    """The only segment of a log that lost its tail after a deletion up to there.
+
+    Its offsets go on where the deletion ended: given to new records, the offsets before would count as deleted.
+    """
+    for segment in lost:
+        segment.close()
+        segment.remove_files()
+    first = Segment(files, directory, SegmentIndex(start_offset), created_ms=now_ms)
+    first.open()
+    return first
 
 
 def _base_offsets(files: Files, directory: str) -> list[int]:

@@ -184,13 +184,16 @@ def _places_behind(read: ReadAt, position: int, expected_offset: int) -> set[tup
     places: set[tuple[int, int]] = set()
     while len(places) < _LIKELY_PLACES_MAX and len(start := read(position, HEADER_BYTES)) == HEADER_BYTES:
         header = read_frame_header(start)
+        counts = {header.record_count, header.last_offset_delta + 1}
+        if header.magic not in _MAGICS and len(counts) > 1:
+            break  # not what is left of a header, but zeros or anything else
         next_offset = expected_offset + header.record_count
-        next_offsets = {next_offset, expected_offset + header.last_offset_delta + 1}
+        next_offsets = {expected_offset + count for count in counts if count > 0}
         if not places:
             places |= {(-1, offset) for offset in next_offsets}  # behind the first, even if its length is damaged
         position += header.size
         places |= {(position, offset) for offset in next_offsets}
-        if len(next_offsets) > 1 or header.length < _BODY_BYTES_MIN:
+        if len(counts) > 1 or header.record_count < 1 or header.length < _BODY_BYTES_MIN:
             break
         expected_offset = next_offset
     return places

@@ -33,7 +33,17 @@ from millstream.wire.kafka.records import build_batch, read_records
 from millstream.wire.kafka.schema import Buffer
 from tests.conformance.raw.connection import Connection
 
-__all__ = ["EARLIEST", "LATEST", "LogClient", "batch_of", "headers_of", "now_ms", "produce_request", "records_of", "resealed"]
+__all__ = [
+    "EARLIEST",
+    "LATEST",
+    "LogClient",
+    "batch_of",
+    "headers_of",
+    "now_ms",
+    "produce_request",
+    "records_of",
+    "resealed",
+]
 
 LATEST: Final = -1
 EARLIEST: Final = -2
@@ -47,7 +57,9 @@ def now_ms() -> int:
     return int(time.time() * 1000)
 
 
-def batch_of(*values: bytes, timestamp_ms: int | None = None, codec: Codec = Codec.NONE, **producer: int) -> bytearray:
+def batch_of(
+    *values: bytes, timestamp_ms: int | None = None, codec: Codec = Codec.NONE, **producer: int
+) -> bytearray:
     """A batch of records without keys, a ms apart; `producer` as for `build_batch`."""
     first_ms = now_ms() if timestamp_ms is None else timestamp_ms
     records = [Record(offset=n, timestamp_ms=first_ms + n, key=None, value=value) for n, value in enumerate(values)]
@@ -157,7 +169,9 @@ class LogClient(Connection):
 
     def new_producer_id(self) -> int:
         """A producer id that nobody has had."""
-        answer = self.call(INIT_PRODUCER_ID, 4, InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0))
+        answer = self.call(
+            INIT_PRODUCER_ID, 4, InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0)
+        )
         assert (answer.error_code, answer.producer_epoch) == (0, 0)
         producer_id: int = answer.producer_id
         return producer_id

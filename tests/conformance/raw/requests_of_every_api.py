@@ -67,9 +67,18 @@ def requests_by_key(topic: str, topic_id: UUID, fresh: str) -> dict[int, Any]:
     """
     produce = produce_request(topic, batch_of(b"value"))
     produce.topic_data[0].topic_id = topic_id
-    fetched = FetchTopic(topic=topic, topic_id=topic_id, partitions=[FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)])
+    fetched = FetchTopic(
+        topic=topic,
+        topic_id=topic_id,
+        partitions=[FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)],
+    )
     listed = ListOffsetsTopic(name=topic, partitions=[ListOffsetsPartition(partition_index=0, timestamp=-1)])
     committed = OffsetCommitRequestPartition(partition_index=0, committed_offset=1, committed_metadata="note")
+    commits = OffsetCommitRequestTopic(name=topic, topic_id=topic_id, partitions=[committed])
+    epoch_end = OffsetForLeaderPartition(partition=0, leader_epoch=0)
+    described = DescribeConfigsResource(resource_type=_TOPIC, resource_name=topic, configuration_keys=None)
+    replaced = alter_configs.AlterConfigsResource(resource_type=_TOPIC, resource_name=topic)
+    changed = incremental_alter_configs.AlterConfigsResource(resource_type=_TOPIC, resource_name=topic)
     offsets_of = OffsetFetchRequestGroup(
         group_id=fresh, topics=[OffsetFetchRequestTopics(name=topic, topic_id=topic_id, partition_indexes=[0])]
     )
@@ -78,7 +87,7 @@ def requests_by_key(topic: str, topic_id: UUID, fresh: str) -> dict[int, Any]:
         1: FetchRequest(max_wait_ms=0, topics=[fetched]),
         2: ListOffsetsRequest(replica_id=-1, topics=[listed]),
         3: MetadataRequest(topics=[MetadataRequestTopic(name=topic)]),
-        8: OffsetCommitRequest(group_id=fresh, topics=[OffsetCommitRequestTopic(name=topic, topic_id=topic_id, partitions=[committed])]),
+        8: OffsetCommitRequest(group_id=fresh, topics=[commits]),
         9: OffsetFetchRequest(
             group_id=fresh,
             topics=[OffsetFetchRequestTopic(name=topic, partition_indexes=[0])],
@@ -102,17 +111,13 @@ def requests_by_key(topic: str, topic_id: UUID, fresh: str) -> dict[int, Any]:
         20: DeleteTopicsRequest(topics=[DeleteTopicState(name=fresh)], topic_names=[fresh]),
         21: DeleteRecordsRequest(topics=[DeleteRecordsTopic(name=topic, partitions=[DeleteRecordsPartition()])]),
         22: InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0),
-        23: OffsetForLeaderEpochRequest(
-            topics=[OffsetForLeaderTopic(topic=topic, partitions=[OffsetForLeaderPartition(partition=0, leader_epoch=0)])]
-        ),
-        32: DescribeConfigsRequest(resources=[DescribeConfigsResource(resource_type=_TOPIC, resource_name=topic, configuration_keys=None)]),
-        33: alter_configs.AlterConfigsRequest(resources=[alter_configs.AlterConfigsResource(resource_type=_TOPIC, resource_name=topic)]),
+        23: OffsetForLeaderEpochRequest(topics=[OffsetForLeaderTopic(topic=topic, partitions=[epoch_end])]),
+        32: DescribeConfigsRequest(resources=[described]),
+        33: alter_configs.AlterConfigsRequest(resources=[replaced]),
         35: DescribeLogDirsRequest(topics=None),
         37: CreatePartitionsRequest(topics=[CreatePartitionsTopic(name=topic, count=2, assignments=None)]),
         42: DeleteGroupsRequest(groups_names=[fresh]),
-        44: incremental_alter_configs.IncrementalAlterConfigsRequest(
-            resources=[incremental_alter_configs.AlterConfigsResource(resource_type=_TOPIC, resource_name=topic)]
-        ),
+        44: incremental_alter_configs.IncrementalAlterConfigsRequest(resources=[changed]),
         47: OffsetDeleteRequest(
             group_id=fresh, topics=[OffsetDeleteRequestTopic(name=topic, partitions=[OffsetDeleteRequestPartition()])]
         ),

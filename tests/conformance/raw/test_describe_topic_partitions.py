@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from uuid import UUID
 
-from tests.conformance.raw.log_client import LogClient
-
 from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.messages.describe_topic_partitions import (
     DESCRIBE_TOPIC_PARTITIONS,
@@ -12,6 +10,7 @@ from millstream.wire.kafka.messages.describe_topic_partitions import (
     RequestCursor,
     TopicRequest,
 )
+from tests.conformance.raw.log_client import LogClient
 
 
 def pages(client: LogClient, names: list[str], limit: int) -> list[list[tuple[str, int]]]:

@@ -6,8 +6,6 @@ import uuid
 from collections.abc import Callable
 
 import pytest
-from tests.conformance.raw.conftest import Connect
-from tests.conformance.raw.log_client import LogClient, headers_of, records_of
 
 from millstream.wire.compression import Codec
 from millstream.wire.kafka.error_codes import ErrorCode
@@ -19,6 +17,8 @@ from millstream.wire.kafka.messages.delete_records import (
 )
 from millstream.wire.kafka.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
 from millstream.wire.kafka.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
+from tests.conformance.raw.conftest import Connect
+from tests.conformance.raw.log_client import LogClient, headers_of, records_of
 
 
 def test_an_offset_inside_a_batch_gives_the_whole_batch(client: LogClient, topic: str) -> None:
@@ -52,7 +52,9 @@ def test_unknown_topics_and_ids(client: LogClient, topic: str) -> None:
     assert client.fetch(topic, 0, partition=1).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     wanted = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)
     unknown = uuid.uuid4()
-    request = FetchRequest(max_wait_ms=30_000, min_bytes=1, topics=[FetchTopic(topic_id=unknown, partitions=[wanted])])
+    request = FetchRequest(
+        max_wait_ms=30_000, min_bytes=1, topics=[FetchTopic(topic_id=unknown, partitions=[wanted])]
+    )
     for version in (13, 18):
         [answered] = client.call(FETCH, version, request).responses
         assert answered.topic_id == unknown
@@ -100,9 +102,9 @@ def test_it_waits_for_data_and_no_longer(client: LogClient, connect: Connect, to
     news = threading.Timer(0.3, writer.append, [topic, b"news"])
     news.start()
     began_s = time.monotonic()
-    assert [record.value for record in records_of(client.fetch(topic, 0, max_wait_ms=50_000, min_bytes=1).records)] == [
-        b"news"
-    ]
+    assert [
+        record.value for record in records_of(client.fetch(topic, 0, max_wait_ms=50_000, min_bytes=1).records)
+    ] == [b"news"]
     assert time.monotonic() - began_s < 40
     news.join()
 

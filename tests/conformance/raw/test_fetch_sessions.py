@@ -5,8 +5,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.conformance.raw.conftest import Connect
-from tests.conformance.raw.log_client import LogClient, records_of
 
 from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.messages.delete_records import (
@@ -22,6 +20,8 @@ from millstream.wire.kafka.messages.fetch import (
     FetchTopic,
     ForgottenTopic,
 )
+from tests.conformance.raw.conftest import Connect
+from tests.conformance.raw.log_client import LogClient, records_of
 
 BY_NAME, BY_ID = 12, 17
 FINAL_EPOCH = -1
@@ -47,7 +47,9 @@ class Session:
 
     def call(self, offsets: dict[int, int], forgotten: tuple[int, ...] = (), **request: Any) -> Any:
         name = {"topic": self.topic} if self.version == BY_NAME else {"topic_id": self.topic_id}
-        wanted = [FetchPartition(partition=p, fetch_offset=o, partition_max_bytes=1 << 20) for p, o in offsets.items()]
+        wanted = [
+            FetchPartition(partition=p, fetch_offset=o, partition_max_bytes=1 << 20) for p, o in offsets.items()
+        ]
         return self.client.call(
             FETCH,
             self.version,

@@ -4,12 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from millstream.wire.kafka.error_codes import ErrorCode
+from millstream.wire.kafka.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from tests.conformance.raw.conftest import Connect
 from tests.conformance.raw.log_client import LogClient, batch_of
 from tests.support.server_process import start
-
-from millstream.wire.kafka.error_codes import ErrorCode
-from millstream.wire.kafka.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 
 SEQUENCE_MAX = 2**31 - 1
 

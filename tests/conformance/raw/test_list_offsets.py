@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import pytest
-from tests.conformance.raw.log_client import EARLIEST, LATEST, LogClient, now_ms
 
 from millstream.model.record import Record
 from millstream.wire.compression import Codec
@@ -27,6 +26,7 @@ from millstream.wire.kafka.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
 )
 from millstream.wire.kafka.records import build_batch
+from tests.conformance.raw.log_client import EARLIEST, LATEST, LogClient, now_ms
 
 MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -3, -4, -5, -6
 BASE_MS = 1_700_000_000_000
@@ -74,7 +74,8 @@ def test_special_times(client: LogClient, topic: str) -> None:
     assert delete_before(client, topic, 4) == 4
     later = {**full, EARLIEST: 4, EARLIEST_LOCAL: 4}
     assert {time: found(client, topic, time)[0] for time in later} == later
-    assert found(client, topic, 0) == (6, BASE_MS + 300), "4 and 5 are earlier than the record at 6, and it is first"
+    assert found(client, topic, 0) == (4, BASE_MS + 150)
+    assert found(client, topic, BASE_MS + 151) == (6, BASE_MS + 300), "the later ones before it are deleted"
 
 
 def test_deleted_records_are_not_found(client: LogClient, topic: str) -> None:

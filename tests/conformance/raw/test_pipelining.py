@@ -9,6 +9,8 @@ from tests.conformance.raw.log_client import LATEST, LogClient, batch_of, produc
 
 REQUESTS = 400
 
+WHO = ApiVersionsRequest(client_software_name="raw", client_software_version="1")
+
 
 def fetch_request(topic: str, offset: int, max_wait_ms: int) -> FetchRequest:
     wanted = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
@@ -19,7 +21,13 @@ def test_answers_come_in_the_order_of_the_requests(client: LogClient, topic: str
     sent = []
     for number in range(REQUESTS):
         sent.append((PRODUCE, 9, client.send(PRODUCE, 9, produce_request(topic, batch_of(b"%d" % number)))))
-        sent.append((API_VERSIONS, 3, client.send(API_VERSIONS, 3, ApiVersionsRequest(client_software_name="raw", client_software_version="1"))))
+        sent.append(
+            (
+                API_VERSIONS,
+                3,
+                client.send(API_VERSIONS, 3, WHO),
+            )
+        )
     offsets = []
     for api, version, correlation_id in sent:
         answer = client.receive(api, version, correlation_id)

@@ -4,7 +4,6 @@ import uuid
 from collections.abc import Callable
 
 import pytest
-from tests.conformance.raw.log_client import LogClient, batch_of, now_ms, produce_request
 
 from millstream.model.record import Record
 from millstream.wire.compression import Codec
@@ -17,6 +16,7 @@ from millstream.wire.kafka.messages.alter_configs import (
 )
 from millstream.wire.kafka.messages.produce import PRODUCE, PartitionProduceData, ProduceRequest, TopicProduceData
 from millstream.wire.kafka.records import build_batch
+from tests.conformance.raw.log_client import LogClient, batch_of, now_ms, produce_request
 
 NewTopic = Callable[..., str]
 HOUR_MS = 3600 * 1000

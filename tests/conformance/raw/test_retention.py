@@ -5,14 +5,14 @@ from collections.abc import Callable
 from uuid import UUID
 
 import pytest
-from tests.conformance.raw.conftest import Connect
-from tests.conformance.raw.log_client import EARLIEST, LATEST, LogClient, now_ms, records_of
-from tests.support.server_process import ServerProcess
-from tests.support.waiting import eventually
 
 from millstream.model.record import Record
 from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.records import build_batch
+from tests.conformance.raw.conftest import Connect
+from tests.conformance.raw.log_client import EARLIEST, LATEST, LogClient, now_ms, records_of
+from tests.support.server_process import ServerProcess
+from tests.support.waiting import eventually
 
 VALUE = bytes(1000)
 SEGMENT_BYTES = 5000

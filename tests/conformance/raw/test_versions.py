@@ -35,9 +35,11 @@ UNKNOWN = {
 }
 """Errors that are right for a group or a topic that does not exist, or has grown already."""
 
+WHO = ApiVersionsRequest(client_software_name="raw", client_software_version="1")
+
 
 def advertised(client: LogClient, version: int = 0) -> dict[int, range]:
-    answer = client.call(API_VERSIONS, version, ApiVersionsRequest(client_software_name="raw", client_software_version="1"))
+    answer = client.call(API_VERSIONS, version, WHO)
     assert answer.error_code == 0
     return {one.api_key: range(one.min_version, one.max_version + 1) for one in answer.api_keys}
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypedDict, Unpack
 
-from millstream.broker.group import Assignment, Group, Joined, Joining, Protocol
+from millstream.broker.group import Assignment, Group, GroupState, Joined, Joining, Protocol
 from millstream.model.pending import Pending
 from millstream.model.runtime import Timer
 from tests.support.simulated_runtime import SimulatedRuntime
@@ -101,6 +101,10 @@ class Party:
         """Send a heartbeat."""
         self.group.heartbeat(joined.member_id, instance_id, joined.generation)
 
+    def state(self) -> GroupState:
+        """Where the group stands."""
+        return self.group.state
+
     def pass_ms(self, milliseconds: int) -> None:
         """Let time pass."""
         self.runtime.advance(milliseconds / 1000)
@@ -112,9 +116,7 @@ class Party:
         joined = [first]
         if len(instance_ids) > 1:
             others = [self.join("", instance_id, **details) for instance_id in instance_ids[1:]]
-            joined = [
-                answer.result() for answer in (self.join(first.member_id, instance_ids[0], **details), *others)
-            ]
+            joined = [answer.result() for answer in (self.join(first.member_id, instance_ids[0], **details), *others)]
             answers = [self.sync(*one) for one in zip(joined, instance_ids, strict=True)]
             assert [answer.result().content for answer in answers] == [one.member_id.encode() for one in joined]
         return joined

@@ -3,7 +3,6 @@
 import dataclasses
 
 import pytest
-from tests.unit.broker.members import REBALANCE_MS, SESSION_MS, Party, joining
 
 from millstream.broker.errors import (
     FencedInstance,
@@ -15,6 +14,7 @@ from millstream.broker.errors import (
     UnknownMember,
 )
 from millstream.broker.group import GroupState, Joining, Protocol
+from tests.unit.broker.members import REBALANCE_MS, SESSION_MS, Party, joining
 
 
 @pytest.fixture
@@ -28,15 +28,15 @@ def test_the_only_member_leads(party: Party) -> None:
     assert joined.member_id.startswith("client-")
     assert (joined.generation, joined.protocol_type, joined.protocol_name) == (1, "consumer", "range")
     assert joined.members == ((joined.member_id, None, b"topics"),)
-    assert party.group.state is GroupState.COMPLETING
+    assert party.state() is GroupState.COMPLETING
     assert party.sync(joined).result() == ("consumer", "range", joined.member_id.encode())
-    assert party.group.state is GroupState.STABLE
+    assert party.state() is GroupState.STABLE
 
 
 def test_a_second_member_makes_the_first_join_again(party: Party) -> None:
     first = party.stable(None)[0]
     second = party.join()
-    assert party.group.state is GroupState.PREPARING
+    assert party.state() is GroupState.PREPARING
     assert not second.done
     with pytest.raises(RebalanceInProgress):
         party.beat(first)
@@ -104,7 +104,7 @@ def test_a_group_whose_members_all_leave_in_the_initial_delay_becomes_empty() ->
     with pytest.raises(UnknownMember):
         waiting.result()
     party.pass_ms(3000)
-    assert party.group.state is GroupState.EMPTY
+    assert party.state() is GroupState.EMPTY
     assert not party.runtime.timers
     late = party.join()
     party.pass_ms(3000)
@@ -133,23 +133,23 @@ def test_a_leader_that_joins_again_forces_a_rebalance_and_a_follower_does_not(pa
     leader, follower = party.stable(None, None)
     answer = party.join(follower.member_id).result()
     assert (answer.generation, answer.leader_id, answer.members) == (2, leader.member_id, ())
-    assert party.group.state is GroupState.STABLE
+    assert party.state() is GroupState.STABLE
     assert not party.join(leader.member_id).done
-    assert party.group.state is GroupState.PREPARING
+    assert party.state() is GroupState.PREPARING
 
 
 def test_a_follower_with_other_metadata_forces_a_rebalance(party: Party) -> None:
     leader, follower = party.stable(None, None)
     assert not party.join(follower.member_id, metadata=b"more topics").done
     joined = party.join(leader.member_id).result()
-    assert dict((one, metadata) for one, _, metadata in joined.members)[follower.member_id] == b"more topics"
+    assert {one: metadata for one, _, metadata in joined.members}[follower.member_id] == b"more topics"
 
 
 def test_a_member_that_has_lost_its_answer_gets_it_again(party: Party) -> None:
     first = party.join().result()
-    assert party.group.state is GroupState.COMPLETING
+    assert party.state() is GroupState.COMPLETING
     assert party.join(first.member_id).result() == first
-    assert party.group.state is GroupState.COMPLETING
+    assert party.state() is GroupState.COMPLETING
 
 
 def test_a_member_that_changes_before_the_assignment_makes_all_join_again(party: Party) -> None:
@@ -216,7 +216,7 @@ def test_a_member_with_nothing_in_common_is_refused(party: Party, request_: Join
     party.stable(None, None)
     with pytest.raises(InconsistentProtocol):
         party.group.join(request_)
-    assert party.group.state is GroupState.STABLE
+    assert party.state() is GroupState.STABLE
     assert len(party.group.members) == 2
 
 
@@ -236,7 +236,7 @@ def test_a_sync_under_another_protocol_is_refused(party: Party) -> None:
     for protocol_type, protocol_name in (("connect", "range"), ("consumer", "sticky")):
         with pytest.raises(InconsistentProtocol):
             party.group.sync(joined.member_id, None, joined.generation, protocol_type, protocol_name, {})
-    assert party.group.state is GroupState.COMPLETING
+    assert party.state() is GroupState.COMPLETING
 
 
 # Who is not, or no longer, a member
@@ -264,11 +264,11 @@ def test_strangers_and_old_generations_are_refused_in_every_state(party: Party) 
 
     refused()
     answer = party.join(leader.member_id)
-    assert party.group.state is GroupState.PREPARING
+    assert party.state() is GroupState.PREPARING
     refused()
     party.join(follower.member_id)
     assert answer.done
-    assert party.group.state is GroupState.COMPLETING
+    assert party.state() is GroupState.COMPLETING
     refused()
 
 
@@ -310,7 +310,7 @@ def test_one_who_leaves_while_it_waits_is_answered(party: Party) -> None:
 def test_the_last_one_to_leave_leaves_an_empty_group_without_timers(party: Party) -> None:
     for one in party.stable(None, None, None):
         party.group.leave(one.member_id, None)
-    assert party.group.state is GroupState.EMPTY
+    assert party.state() is GroupState.EMPTY
     assert (party.group.leader_id, party.group.protocol_name, party.group.members) == (None, None, {})
     assert not party.runtime.timers
 
@@ -326,7 +326,7 @@ def given_id(party: Party) -> str:
 
 def test_a_member_comes_back_with_the_id_it_was_given(party: Party) -> None:
     member_id = given_id(party)
-    assert party.group.state is GroupState.EMPTY
+    assert party.state() is GroupState.EMPTY
     assert party.join(member_id, id_required=True).result().member_id == member_id
     assert len(party.runtime.timers) == 2  # its session's and that of its sync
 
@@ -381,7 +381,7 @@ def test_a_full_group_takes_no_more(party: Party) -> None:
     first, second = party.stable(None, None)
     with pytest.raises(GroupFull):
         party.join()
-    assert party.group.state is GroupState.STABLE
+    assert party.state() is GroupState.STABLE
     party.group.leave(first.member_id, None)
     answer = party.join()
     party.join(second.member_id)
@@ -402,7 +402,7 @@ def test_close_answers_everybody_and_stops_all_timers(party: Party) -> None:
     given_id(party)
     answer = party.join(first.member_id)
     party.group.close()
-    assert party.group.state is GroupState.DEAD
+    assert party.state() is GroupState.DEAD
     with pytest.raises(UnknownMember):
         answer.result()
     with pytest.raises(UnknownMember):

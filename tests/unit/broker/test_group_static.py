@@ -1,10 +1,10 @@
 """Static members (KIP-345, KIP-814): coming back without a rebalance, fencing, and the leader that comes back."""
 
 import pytest
-from tests.unit.broker.members import REBALANCE_MS, SESSION_MS, Party
 
 from millstream.broker.errors import FencedInstance, RebalanceInProgress, UnknownMember
 from millstream.broker.group import GroupState
+from tests.unit.broker.members import REBALANCE_MS, SESSION_MS, Party
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def test_a_follower_comes_back_to_its_assignment(party: Party) -> None:
     back = party.join("", "b").result()
     assert back.member_id not in {leader.member_id, follower.member_id}
     assert (back.generation, back.leader_id, back.members) == (2, leader.member_id, ())
-    assert party.group.state is GroupState.STABLE
+    assert party.state() is GroupState.STABLE
     assert party.sync(back, "b").result().content == follower.member_id.encode()
     party.beat(leader, "a")
 
@@ -31,7 +31,7 @@ def test_a_follower_comes_back_to_its_assignment(party: Party) -> None:
 def test_a_follower_comes_back_with_metadata_of_its_new_life(party: Party) -> None:
     leader, _ = party.stable("a", "b", metadata=b"generation 1, owns 0 1 2")
     assert party.join("", "b", metadata=b"generation -1, owns nothing").done
-    assert party.group.state is GroupState.STABLE
+    assert party.state() is GroupState.STABLE
     party.beat(leader, "a")
 
 
@@ -80,7 +80,7 @@ def test_one_who_waits_for_its_assignment_is_fenced_when_its_twin_joins(party: P
     with pytest.raises(FencedInstance):
         waiting.result()
     # The leader was told of the old id and would assign to that: all join again.
-    assert party.group.state is GroupState.PREPARING
+    assert party.state() is GroupState.PREPARING
     party.join(leader.member_id, "a")
     assert back.result().generation == 4
 
@@ -92,7 +92,7 @@ def test_a_leader_that_comes_back_is_told_that_its_assignment_stands(party: Part
     assert back.leader_id == back.member_id
     assert {member_id for member_id, _, _ in back.members} == {back.member_id, follower.member_id}
     assert party.sync(back, "a").result().content == leader.member_id.encode()
-    assert party.group.state is GroupState.STABLE
+    assert party.state() is GroupState.STABLE
 
 
 def test_a_leader_that_comes_back_and_knows_no_skipping_is_told_of_its_former_self(party: Party) -> None:
@@ -125,7 +125,7 @@ def test_a_static_member_that_is_away_is_kept_until_its_session_ends(party: Part
     party.beat(answer.result(), "b")
     party.pass_ms(1)
     assert list(party.group.members) == [present.member_id]
-    assert party.group.state is GroupState.PREPARING
+    assert party.state() is GroupState.PREPARING
 
 
 def test_when_no_static_member_is_there_the_rebalance_waits_for_the_first_or_for_their_sessions(party: Party) -> None:
@@ -136,7 +136,7 @@ def test_when_no_static_member_is_there_the_rebalance_waits_for_the_first_or_for
     with pytest.raises(UnknownMember):
         third.result()
     party.pass_ms(5 * REBALANCE_MS)
-    assert party.group.state is GroupState.PREPARING
+    assert party.state() is GroupState.PREPARING
     back = party.join(first.member_id, "a", session_ms=10 * REBALANCE_MS)
     party.pass_ms(REBALANCE_MS)
     assert back.result().leader_id == first.member_id
@@ -147,7 +147,7 @@ def test_all_static_members_stay_away_for_ever(party: Party) -> None:
     party.stable("a", "b")
     party.group.leave("", "b")
     party.pass_ms(10 * REBALANCE_MS)
-    assert party.group.state is GroupState.EMPTY
+    assert party.state() is GroupState.EMPTY
     assert not party.runtime.timers
 
 

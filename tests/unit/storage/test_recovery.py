@@ -229,14 +229,20 @@ def test_every_flipped_bit_of_the_start_offset_is_noticed(files: SimulatedFiles)
         assert read_all(log)[-4:] == written[-4:]
 
 
-def test_a_start_behind_a_lost_tail_is_the_end(files: SimulatedFiles) -> None:
+def test_a_log_that_lost_its_tail_goes_on_where_it_was_deleted_up_to(files: SimulatedFiles) -> None:
     log, _ = opened(files)
     some(log, 2)
     log.delete_before(4)
     log.start_offset_work()()
     files.put(f"{DIRECTORY}/{0:020d}.log", b"")
+    for _ in range(2):
+        log, _ = opened(files)
+        assert log.start_offset == log.end_offset == 4
+        files.kill()
     log, _ = opened(files)
-    assert log.start_offset == log.end_offset == 0
-    files.remove(f"{DIRECTORY}/{0:020d}.log")
+    frame = batch(b"new")
+    assert append(log, frame) == (4, False)
+    files.kill()
     log, _ = opened(files)
-    assert log.start_offset == log.end_offset == 4
+    assert log.start_offset == 4
+    assert read_all(log) == [frame]

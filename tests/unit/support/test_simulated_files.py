@@ -36,7 +36,9 @@ def test_without_a_sync_anything_may_be_left(files: SimulatedFiles) -> None:
 
 def test_a_file_may_be_shorter_or_end_in_zeros(files: SimulatedFiles) -> None:
     files.put("d/f", b"")
-    files.open("d/f").write(0, [NEW])
+    file = files.open("d/f")
+    file.write(0, [NEW[:SECTOR_BYTES]])
+    file.write(SECTOR_BYTES, [NEW[SECTOR_BYTES:]])
     found = {content for content in outcomes(files) if content is not None}
     assert {0, SECTOR_BYTES, 4 * SECTOR_BYTES} <= {len(content) for content in found}
     assert bytes(SECTOR_BYTES) + NEW[SECTOR_BYTES:] in found, "later sectors without earlier ones"

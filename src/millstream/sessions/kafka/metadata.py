@@ -1,5 +1,7 @@
 """Metadata: versions 0 to 13. Topics may be asked for by id from 10 on, and are made if asked for by name."""
 
+from typing import Final
+
 from millstream.broker.topics import Topic
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending, gather
@@ -20,6 +22,8 @@ from millstream.wire.kafka.messages.metadata import (
 )
 
 __all__ = ["handle"]
+
+_NULL_NAME_SINCE: Final = 12
 
 
 def handle(call: Call, request: MetadataRequest) -> MetadataResponse | Pending[MetadataResponse]:
@@ -64,7 +68,7 @@ def _respond(
         return response
     for one in asked:
         topic = call.topic(one.name, one.topic_id)
-        response.topics.append(_described(topic, request) if topic is not None else _missing(one))
+        response.topics.append(_described(topic, request) if topic is not None else _missing(call, one))
     return response
 
 
@@ -88,9 +92,10 @@ def _described(topic: Topic, request: MetadataRequest) -> MetadataResponseTopic:
     )
 
 
-def _missing(asked: MetadataRequestTopic) -> MetadataResponseTopic:
+def _missing(call: Call, asked: MetadataRequestTopic) -> MetadataResponseTopic:
     if asked.topic_id.int:
-        return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=asked.topic_id)
+        name = None if call.version >= _NULL_NAME_SINCE else ""
+        return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=name, topic_id=asked.topic_id)
     name = asked.name or ""
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     try:

@@ -1,0 +1,188 @@
+"""Frames to Arrow: whole pieces of a log become record batches without a Python object for any record.
+
+Only the columns asked for are decoded: who wants offsets alone pays for the headers of the batches alone.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from millstream.model.frame import CODEC_MASK, HEADER_BYTES, Attributes
+from millstream.spark.errors import MalformedRecords
+from millstream.spark.fields import RecordFields
+from millstream.spark.frames import Frame
+from millstream.spark.schema import HEADERS
+from millstream.spark.varints import Ints, OutOfBody, record_begins
+from millstream.wire.compression import Codec, CompressionError, decompress
+
+__all__ = ["Decoder"]
+
+_CODECS: Final = {int(codec): codec for codec in Codec}
+_RECORDS_AT_ONCE_MAX: Final = 100_000
+"""Records of one Arrow batch, about: 10,000 to 200,000 are equally fast."""
+_BYTES_AT_ONCE_MAX: Final = 32 * 1024 * 1024
+"""Unpacked bytes of one Arrow batch, about, so that well compressed batches do not fill the memory of a worker."""
+_TIMESTAMP_MS_MAX: Final = (2**63 - 1) // 1000
+
+
+class Decoder:
+    """Makes Arrow record batches of the frames of one partition.
+
+    Args:
+        schema: the Arrow schema to be filled, a selection of `millstream.spark.schema.ALL_COLUMNS`.
+        topic: the topic's name.
+        partition: the partition's number.
+    """
+
+    def __init__(self, schema: Any, topic: str, partition: int) -> None:
+        self._schema = schema
+        self._topic = topic
+        self._partition = partition
+        self._needs_records = not {"key", "value", "timestamp", HEADERS}.isdisjoint(schema.names)
+
+    def decode(self, data: bytes, frames: Sequence[Frame], start: int, stop: int) -> Iterator[Any]:
+        """Decode some frames.
+
+        Args:
+            data: the piece that they stand in.
+            frames: in order; control batches among them are passed over.
+            start, stop: records before the first and from the second offset on are left out.
+
+        Yields:
+            pyarrow.RecordBatch of the schema, none of them empty.
+
+        Raises:
+            MalformedRecords: a body cannot be unpacked, or its records do not fit it.
+        """
+        group: list[Frame] = []
+        bodies: list[memoryview] = []
+        records = unpacked_bytes = 0
+        for frame in frames:
+            header = frame.header
+            if header.attributes & Attributes.CONTROL:
+                continue
+            if self._needs_records:
+                bodies.append(self._body(data, frame))
+                unpacked_bytes += len(bodies[-1])
+            group.append(frame)
+            records += header.record_count
+            if records >= _RECORDS_AT_ONCE_MAX or unpacked_bytes >= _BYTES_AT_ONCE_MAX:
+                yield from self._group(data, group, bodies, start, stop)
+                group, bodies, records, unpacked_bytes = [], [], 0, 0
+        yield from self._group(data, group, bodies, start, stop)
+
+    def _body(self, data: bytes, frame: Frame) -> memoryview:
+        header = frame.header
+        if header.record_count != header.last_offset_delta + 1:
+            raise self._malformed(frame, "its header counts them in two ways")
+        packed = memoryview(data)[frame.position + HEADER_BYTES : frame.position + header.size]
+        try:
+            return decompress(_CODECS[header.attributes & CODEC_MASK], packed)
+        except KeyError:
+            raise self._malformed(frame, "its codec is unknown") from None
+        except CompressionError as error:
+            raise self._malformed(frame, error) from None
+
+    def _malformed(self, frame: Frame, reason: object) -> MalformedRecords:
+        header = frame.header
+        return MalformedRecords(
+            f"the batch of records {header.base_offset} to {header.last_offset} of topic {self._topic!r} partition "
+            f"{self._partition} cannot be taken apart: {reason}; startingOffsets and endingOffsets can leave it out"
+        )
+
+    def _group(
+        self, data: bytes, frames: list[Frame], bodies: list[memoryview], start: int, stop: int
+    ) -> Iterator[Any]:
+        if not frames:
+            return
+        try:
+            batch = self._batch(data, frames, bodies)
+        except OutOfBody as error:
+            if len(frames) == 1:
+                raise self._malformed(frames[0], error) from None
+            for frame, body in zip(frames, bodies, strict=True):
+                yield from self._group(data, [frame], [body], start, stop)
+            raise
+        # The frames are whole, the range wanted may not be.
+        behind = frames[-1].header.last_offset + 1
+        if start <= frames[0].header.base_offset and behind <= stop:
+            yield batch
+            return
+        offsets = _Places(frames).offsets
+        first, last = (int(place) for place in np.searchsorted(offsets, [start, stop]))
+        if last > first:
+            yield batch.slice(first, last - first)
+
+    def _batch(self, data: bytes, frames: list[Frame], bodies: list[memoryview]) -> Any:
+        places = _Places(frames)
+        columns: dict[str, Callable[[], Any]] = {
+            "topic": lambda: _constant(self._topic, places.count),
+            "partition": lambda: pa.array(np.full(places.count, self._partition, dtype=np.int32)),
+            "offset": lambda: pa.array(places.offsets),
+            "timestampType": lambda: pa.array(places.timestamp_types),
+        }
+        if self._needs_records:
+            fields = _fields(data, frames, bodies)
+            columns["key"] = lambda: fields.binary(fields.key)
+            columns["value"] = lambda: fields.binary(fields.value)
+            columns["timestamp"] = lambda: _timestamps(places, fields.timestamp_deltas)
+            columns[HEADERS] = lambda: fields.headers(self._schema.field(HEADERS).type)
+        return pa.RecordBatch.from_arrays([columns[name]() for name in self._schema.names], schema=self._schema)
+
+
+def _fields(data: bytes, frames: list[Frame], bodies: list[memoryview]) -> RecordFields:
+    if any(frame.header.attributes & CODEC_MASK for frame in frames):
+        body = b"".join(bodies)
+        ends = list(accumulate(map(len, bodies)))
+        begins = [0, *ends[:-1]]
+    else:
+        # Nothing was packed: the records are read where they stand.
+        body = data
+        begins = [frame.position + HEADER_BYTES for frame in frames]
+    spans = [
+        (begin, begin + len(unpacked), frame.header.record_count)
+        for begin, unpacked, frame in zip(begins, bodies, frames, strict=True)
+    ]
+    buffer = np.frombuffer(body, dtype=np.uint8)
+    return RecordFields(body, buffer, record_begins(body, buffer, spans))
+
+
+class _Places:
+    """Offset and time of the records of some frames, as far as the frames' headers tell."""
+
+    def __init__(self, frames: list[Frame]) -> None:
+        headers = [frame.header for frame in frames]
+        self.counts = np.array([header.record_count for header in headers], dtype=np.int64)
+        self.count = int(self.counts.sum())
+        firsts = np.cumsum(self.counts) - self.counts
+        bases = np.array([header.base_offset for header in headers], dtype=np.int64)
+        self.offsets: Ints = np.repeat(bases - firsts, self.counts) + np.arange(self.count, dtype=np.int64)
+        self.is_append_time = np.array([bool(header.attributes & Attributes.LOG_APPEND_TIME) for header in headers])
+        self.first_timestamps = np.array([header.first_timestamp for header in headers], dtype=np.int64)
+        self.max_timestamps = np.array([header.max_timestamp for header in headers], dtype=np.int64)
+
+    @property
+    def timestamp_types(self) -> Any:
+        """0 where the producer set the time, 1 where the log did."""
+        return np.repeat(self.is_append_time.astype(np.int32), self.counts)
+
+
+def _timestamps(places: _Places, deltas: Ints) -> Any:
+    times = np.repeat(places.first_timestamps, places.counts) + deltas
+    if places.is_append_time.any():
+        is_append_time = np.repeat(places.is_append_time, places.counts)
+        times[is_append_time] = np.repeat(places.max_timestamps, places.counts)[is_append_time]
+    # Any number of milliseconds may stand in a record, and Spark counts microseconds.
+    np.clip(times, -_TIMESTAMP_MS_MAX, _TIMESTAMP_MS_MAX, out=times)
+    times *= 1000
+    return pa.array(times).cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
+
+
+def _constant(text: str, count: int) -> Any:
+    """A string array of one text, repeated."""
+    encoded = text.encode()
+    offsets = np.arange(0, len(encoded) * (count + 1), len(encoded), dtype=np.int32)
+    return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(encoded * count)])
