@@ -75,6 +75,19 @@ class Pending(Generic[T]):
         self.when_done(follow)
         return following
 
+    def always(self, function: Callable[[], U]) -> "Pending[U]":
+        """A new pending answer: what a function gives once this one is settled, whether well or not."""
+        following: Pending[U] = Pending()
+
+        def follow(_: Pending[T]) -> None:
+            try:
+                following.resolve(function())
+            except Exception as error:  # noqa: BLE001 - handed on whole to whoever waits
+                following.fail(error)
+
+        self.when_done(follow)
+        return following
+
     def settle(self, answer: Callable[[T], U], refuse: Callable[[MillstreamError], U]) -> "Pending[U]":
         """A new pending answer in both cases: a function of the value, or of an error raised on purpose.
 

@@ -62,7 +62,9 @@ def handle(call: Call, request: ProduceRequest) -> ProduceResponse | Pending[Pro
         return None
     if not waiting:
         return response
-    return gather([durable for _, durable in waiting]).then(lambda _: _confirmed(response, waiting))
+    if len(waiting) == 1:  # as most requests are, which then need nothing gathered
+        return waiting[0][1].always(lambda: _confirmed(response, waiting))
+    return gather([durable for _, durable in waiting]).always(lambda: _confirmed(response, waiting))
 
 
 def _append(
