@@ -12,6 +12,7 @@ The file is TOML:
 Options override the file.
 """
 
+import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ LISTENER_NAMES: Final[Mapping[str, int]] = {"kafka": 9092}
 _PLANNED: Final = ("kafka07", "pulsar", "iggy", "http", "any")
 _FILE_KEYS: Final = {"data-dir", "listen", "settings"}
 _PORT_MAX: Final = 65535
+_PORT_DIGITS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,8 @@ class ServerConfig:
             raise BadSetting(f"{error}; docs/configuration.md lists all settings") from None
         listeners = dict(parse_listen(text) for text in (listen or file.get("listen", ())))
         return cls(
-            data_dir=data_dir or str(file.get("data-dir", DEFAULT_DATA_DIR)),
+            # Whole, because clients are told it too (DescribeLogDirs), and they run elsewhere.
+            data_dir=os.path.abspath(data_dir or str(file.get("data-dir", DEFAULT_DATA_DIR))),
             listeners=listeners or cls().listeners,
             settings=broker,
             advertised=dict(parse_listen(text.strip()) for text in broker.advertised_listeners),
@@ -114,7 +117,7 @@ def parse_listen(text: str) -> tuple[str, Address]:
         known = ", ".join(LISTENER_NAMES)
         why = "is not part of this version yet" if name in _PLANNED else "does not exist"
         raise BadSetting(f"the listener {name!r} {why}; there is {known}")
-    if not port.isdecimal() or int(port) > _PORT_MAX:
+    if not port.isdecimal() or len(port) > _PORT_DIGITS or int(port) > _PORT_MAX:
         raise BadSetting(f"a port is a number up to {_PORT_MAX}, not {port!r}")
     return name, Address(host.strip("[]") or "127.0.0.1", int(port))
 
@@ -125,12 +128,19 @@ def _read_file(path: str) -> dict[str, Any]:
             content = tomllib.load(file)
     except OSError as error:
         raise BadSetting(f"the configuration file {path} cannot be read: {error.strerror}") from None
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadSetting(f"the configuration file {path} is not TOML: {error}") from None
     unknown = content.keys() - _FILE_KEYS
     if unknown:
         known = ", ".join(sorted(_FILE_KEYS))
         raise BadSetting(f"{path} has the unknown key {sorted(unknown)[0]!r}; there are {known}")
+    listen = content.get("listen", [])
+    if not isinstance(content.get("settings", {}), dict):
+        raise BadSetting(f"{path}: 'settings' is a table of settings")
+    if not isinstance(listen, list) or not all(isinstance(one, str) for one in listen):
+        raise BadSetting(f"{path}: 'listen' is a list of NAME=HOST:PORT")
+    if not isinstance(content.get("data-dir", ""), str):
+        raise BadSetting(f"{path}: 'data-dir' is text")
     return content
 
 

@@ -143,7 +143,7 @@ class FramedConnection(asyncio.BufferedProtocol):
                 break
             (frame_bytes,) = _LENGTH.unpack_from(view, position)
             if not self._owner.request_bytes_min <= frame_bytes <= self._owner.request_bytes_max:
-                self._refuse(f"a request of {frame_bytes} bytes")
+                self._refuse(f"a request of {frame_bytes} bytes", out)
                 break
             if left - _LENGTH.size < frame_bytes:
                 break
@@ -163,7 +163,7 @@ class FramedConnection(asyncio.BufferedProtocol):
         try:
             answer = self._session.handle(frame)
         except WireError as error:
-            self._refuse(str(error))
+            self._refuse(str(error), out)
             return
         except Exception:  # noqa: BLE001 - see below
             # Ours, whatever it is: loud, and at the cost of this connection alone.
@@ -267,13 +267,15 @@ class FramedConnection(asyncio.BufferedProtocol):
 
     # The end
 
-    def _refuse(self, reason: str) -> None:
+    def _refuse(self, reason: str, out: list[Buffer]) -> None:
         _log.warning("connection refused peer=%s reason=%s", self.peer, reason)
-        self._end([])
+        self._end(out)
 
     def _end(self, out: list[Buffer]) -> None:
+        """Write the answers to what came before, for nothing can be written behind the end."""
         if out:
             self._write(out)
+            out.clear()
         self.close()
 
     def stop_serving(self) -> None:

@@ -1,6 +1,7 @@
 """A listener: an address, the connections that came in on it, and what their sessions share."""
 
 import asyncio
+import ipaddress
 import logging
 from typing import Final
 
@@ -61,6 +62,11 @@ class KafkaListener:
         except OSError as error:
             raise ListenerFailed(f"cannot listen on {self.address}: {error.strerror or error}") from None
         self.address = Address(self.address.host, self._server.sockets[0].getsockname()[1])
+        if not _is_loopback(self.address.host):
+            _log.warning(
+                "listening address=%s: everyone who reaches it can read and write; there is no authentication",
+                self.address,
+            )
         self._look_for_idle()
 
     def session(self, connection: FramedConnection) -> Session:
@@ -115,3 +121,10 @@ class KafkaListener:
             await asyncio.sleep(_CLOSE_CHECK_S)
         for connection in list(self._connections):
             connection.abort()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
