@@ -10,6 +10,7 @@ from millstream.broker.partition import Partition
 from millstream.broker.producer_ids import ProducerIds
 from millstream.broker.settings import BrokerSettings
 from millstream.broker.topics import Topic, Topics
+from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending, gather
 from millstream.model.runtime import Runtime, Timer
 from millstream.storage.directory import DataDirectory
@@ -135,13 +136,18 @@ class Broker:
 
             return self.runtime.run_blocking(FLUSH_LANE, work)
 
-        def finish(_: None) -> None:
+        def warn(error: MillstreamError) -> None:
+            _log.warning("not all indexes could be written reason=%s: the next start scans the logs", error)
+
+        def finish(_: object) -> None:
             for log in logs:
                 log.close()
             self._store.close()
             self.directory.release()
 
-        return flushing.chain(write_indexes).then(finish)
+        written = flushing.chain(write_indexes).settle(lambda _: None, warn)
+        # Changes are made in order: behind this empty one nothing is under way in the store any more.
+        return written.chain(lambda _: self._store.submit([])).settle(finish, finish)
 
 
 def _remove(segments: list[Segment]) -> None:

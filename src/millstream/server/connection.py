@@ -25,7 +25,7 @@ _LENGTH: Final = struct.Struct(">i")
 _BUFFER_BYTES_FIRST: Final = 16 * 1024
 """Receive buffer of a new connection: most requests fit, and a thousand idle connections take 16 MiB."""
 _BUFFER_BYTES_BUSY: Final = 256 * 1024
-"""Receive buffer of a connection that keeps filling a smaller one: more requests in a read, more answers in a write."""
+"""Receive buffer of a connection that keeps filling a smaller one: more requests a read, more answers a write."""
 _BUFFER_BYTES_KEPT: Final = 2 * 1024 * 1024
 """A receive buffer that grew beyond this for one large request is given back after it."""
 _LARGE_FRAME_BYTES: Final = 64 * 1024
