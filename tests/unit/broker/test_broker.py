@@ -1,12 +1,13 @@
 """The broker as a whole: upkeep, deletion of records, its end, and what a new start finds."""
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from millstream.storage.directory import DataDirectory
 from millstream.storage.errors import DataDirectoryInUse, LogFailed, OffsetOutOfRange
-from millstream.storage.metadata import CommittedOffset
+from millstream.storage.metadata import METADATA_LANE, CommittedOffset
 from tests.support.batches import batch, read_all
 from tests.support.simulated_files import Fault
 from tests.unit.broker.members import joining
@@ -88,6 +89,36 @@ def test_close_with_a_failed_log_still_closes_the_others(sim: SimulatedBroker) -
     first.log.fail("broken")
     sim.restart()
     assert [partition.log.end_offset for partition in sim.topic().partitions] == [1, 1]
+
+
+def test_close_waits_for_the_changes_that_are_under_way(sim: SimulatedBroker) -> None:
+    topic = sim.create()
+    sim.runtime.hold(METADATA_LANE)
+    committing = sim.broker.groups.commit("g", "", None, -1, {(topic.id, 0): CommittedOffset(7, 0, "", 1)})
+    closing = sim.broker.close()
+    sim.runtime.run()
+    assert not closing.done
+    sim.runtime.release(METADATA_LANE)
+    sim.wait(closing)
+    assert committing.done
+    sim.start()
+    assert sim.broker.groups.offsets.of_group("g")[topic.id, 0].offset == 7
+
+
+@pytest.mark.parametrize("fault", ["store", "open", "write", "sync"])
+def test_close_comes_to_an_end_whatever_fails(
+    sim: SimulatedBroker, fault: Literal["store", "open", "write", "sync"]
+) -> None:
+    append(sim.create().partitions[0])
+    if fault == "store":
+        sim.store.failing = True
+    else:
+        sim.files.inject(Fault(fault, lasting=True))
+    sim.wait(sim.broker.close())
+    assert not sim.runtime.timers
+    sim.files.heal()
+    sim.start()
+    assert sim.topic().partitions[0].log.end_offset == 1
 
 
 def test_retention_by_time(sim: SimulatedBroker) -> None:

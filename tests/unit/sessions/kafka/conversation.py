@@ -10,7 +10,7 @@ from millstream.sessions.kafka.call import Client, Endpoint, KafkaService
 from millstream.sessions.kafka.fetch_sessions import FetchSessions
 from millstream.sessions.kafka.session import KafkaSession
 from millstream.wire.kafka.api import Api
-from millstream.wire.kafka.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
+from millstream.wire.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from millstream.wire.kafka.messages.produce import (
     PRODUCE,
     PartitionProduceData,
@@ -102,7 +102,6 @@ def fetch_request(
     leader_epoch: int = -1,
 ) -> FetchRequest:
     """A request to read one partition of each topic; without a session by default."""
-    assert FETCH.versions.stop > BY_NAME
     topics = []
     for name in names:
         topic = FetchTopic(

@@ -90,9 +90,7 @@ def test_news_end_the_waiting(talk: Conversation) -> None:
     filled(talk, 1)
     assert offsets(only(pending.result())) == [0]
     assert not talk.client.waits
-    timers = set(talk.runtime.timers)
-    talk.pass_ms(1000)
-    assert timers  # the broker's own are all that is left
+    talk.pass_ms(1000)  # neither the timer nor the next news find anybody to answer
     filled(talk, 1)
 
 

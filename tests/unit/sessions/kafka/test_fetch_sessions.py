@@ -136,4 +136,4 @@ def test_ids_are_positive_and_never_given_twice_at_a_time() -> None:
         session = sessions.begin(FetchRequest(max_wait_ms=0, min_bytes=0))
         assert session is not None
         ids.append(session.id)
-    assert ids == [1, 2**31 - 1]
+    assert ids == [2**31 - 1, 1]
