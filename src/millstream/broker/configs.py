@@ -401,6 +401,8 @@ def parse_value(key: ConfigKey, text: str) -> str | int | float | bool | tuple[s
 
 def _bounded(key: ConfigKey, text: str, convert: type[int] | type[float]) -> int | float:
     try:
+        if "_" in text:  # which Python would take, and nobody else
+            raise ValueError
         value = convert(text.strip())
     except ValueError:
         raise InvalidConfig(f"{key.name} is a number, not {text!r}") from None

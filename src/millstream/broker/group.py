@@ -153,6 +153,11 @@ class Group:
         self._sync_timer: Timer | None = None
         self._initial_wait = False
 
+    @property
+    def idle(self) -> bool:
+        """Whether there are no members, and none that were given an id to join with."""
+        return self.state is GroupState.EMPTY and not self._pending_ids
+
     # Requests of members
 
     def join(self, request: Joining) -> Pending[Joined]:

@@ -35,6 +35,7 @@ class Groups:
         self._settings = settings
         self.offsets = offsets
         self._groups: dict[str, Group] = {}
+        self._started_ms = runtime.now_ms()
 
     def ids(self) -> list[str]:
         """All groups that have members or offsets, or had members since the start."""
@@ -128,18 +129,22 @@ class Groups:
         self.offsets.forget_topic(topic_id)
 
     def expire(self) -> None:
-        """Drop offsets that nobody has renewed while their group had no members for the retention time."""
+        """Drop offsets that nobody has renewed while their group had no members for the retention time.
+
+        Members are not remembered over a restart, so the time counts from the start of the server at the earliest.
+        Groups that have neither members nor offsets go at once.
+        """
         before_ms = self._runtime.now_ms() - self._settings.offsets_retention_ms
         for group_id in list(self.offsets.group_ids()):
             group = self._groups.get(group_id)
-            if group is not None and (group.state is not GroupState.EMPTY or group.empty_since_ms > before_ms):
+            empty_since_ms = self._started_ms if group is None else group.empty_since_ms
+            if empty_since_ms > before_ms or (group is not None and group.state is not GroupState.EMPTY):
                 continue
             places = self.offsets.expired(group_id, before_ms)
             if places:
                 self.offsets.delete(group_id, places)
         for group_id, group in list(self._groups.items()):
-            forgotten = group.state is GroupState.EMPTY and group.empty_since_ms < before_ms
-            if forgotten and not self.offsets.of_group(group_id):
+            if group.idle and not self.offsets.of_group(group_id):
                 del self._groups[group_id]
 
     def close(self) -> None:

@@ -93,7 +93,11 @@ class ServerConfig:
             broker = BrokerSettings(values)
         except InvalidConfig as error:
             raise BadSetting(f"{error}; docs/configuration.md lists all settings") from None
-        listeners = dict(parse_listen(text) for text in (listen or file.get("listen", ())))
+        listeners: dict[str, Address] = {}
+        for name, address in map(parse_listen, listen or file.get("listen", ())):
+            if name in listeners:
+                raise BadSetting(f"the listener {name!r} is given twice")
+            listeners[name] = address
         return cls(
             # Whole, because clients are told it too (DescribeLogDirs), and they run elsewhere.
             data_dir=os.path.abspath(data_dir or str(file.get("data-dir", DEFAULT_DATA_DIR))),

