@@ -190,6 +190,27 @@ def test_no_flush_after_a_failed_one() -> None:
             assert life.files.calls["sync"] == syncs_at_failure
 
 
+def test_what_a_failed_flush_lost_is_not_believed_after_a_restart() -> None:
+    """The page cache still shows the batch. Its producer sends it again, and is told that it is there."""
+    files = SimulatedFiles()
+    log, _ = open_log(files, DIRECTORY, SETTINGS, 0)
+    first, second = (batch(b"x" * 600, producer_id=1, sequence=n) for n in range(2))
+    append(log, first)
+    log.flush_work()()
+    append(log, second)
+    files.inject(Fault("sync", 1, path_ending=".log"))
+    with pytest.raises(OSError, match="error"):
+        log.flush_work()()
+    files.kill()
+    log, report = open_log(files, DIRECTORY, SETTINGS, 0)
+    assert (log.end_offset, report.cut_bytes) == (1, len(second))
+    assert not append(log, second).duplicate
+    log.flush_work()()
+    files.crash(seed=5)
+    log, _ = open_log(files, DIRECTORY, SETTINGS, 0)
+    assert read_all(log) == [bytes(first), bytes(second)]
+
+
 @pytest.mark.xfail(
     reason="recovery keeps what is whole behind a gap in what was never flushed; its producer cannot fill the gap",
     raises=OutOfOrderSequence,

@@ -258,7 +258,7 @@ def _quiet() -> Iterator[None]:
 
 TestPartitionLog = PartitionLogMachine.TestCase
 TestPartitionLog.settings = settings(
-    max_examples=1500,
+    max_examples=400,
     stateful_step_count=50,
     derandomize=True,
     deadline=None,

@@ -194,6 +194,14 @@ class SimulatedFiles:
         directory.change({name: directory.names[name + ".new"], name + ".new": None})
         self.sync_directory(path.rpartition("/")[0])
 
+    def drop_cache(self, path: str) -> None:
+        inode = self._inode(path)
+        size = len(inode.content)
+        inode.content = bytearray(inode.durable)
+        for change in inode.unsynced:  # pages that are not clean stay
+            _apply(inode.content, change)
+        inode.content.extend(bytes(max(size - len(inode.content), 0)))
+
     def size(self, path: str) -> int:
         directory, name = self._place(path)
         return len(directory.names[name].content) if name in directory.names else 0

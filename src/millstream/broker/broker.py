@@ -71,7 +71,7 @@ class Broker:
             Resolves with the first offset that is left.
 
         Raises:
-            OffsetOutOfRange: the offset lies behind the end.
+            OffsetOutOfRange: the offset is negative or lies behind the end.
             LogFailed: the log takes no changes.
         """
         log = partition.log

@@ -61,6 +61,9 @@ class Files(Protocol):
     def read_at(self, path: str, position: int, size: int) -> bytes:
         """Read a piece of a file that is no longer written. Raises OSError."""
 
+    def drop_cache(self, path: str) -> None:
+        """Let the next read of a file come from the disk, as far as it holds what was written."""
+
     def forget(self, path: str) -> None:
         """Close what `read_at` may keep open for a path."""
 
@@ -162,6 +165,13 @@ class OsFiles:
         else:
             self._handles.move_to_end(path)
         return _read(fd, position, size)
+
+    def drop_cache(self, path: str) -> None:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        finally:
+            os.close(fd)
 
     def forget(self, path: str) -> None:
         fd = self._handles.pop(path, None)

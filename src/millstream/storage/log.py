@@ -285,10 +285,10 @@ class PartitionLog:
             `start_offset_work`.
 
         Raises:
-            OffsetOutOfRange: the offset lies behind the end.
+            OffsetOutOfRange: the offset is negative or lies behind the end.
         """
-        if offset > self.end_offset:
-            raise OffsetOutOfRange(f"offset {offset} lies behind the end {self.end_offset}")
+        if not 0 <= offset <= self.end_offset:
+            raise OffsetOutOfRange(f"offset {offset} does not lie between 0 and the end {self.end_offset}")
         self.start_offset = max(self.start_offset, offset)
         return self._detach(lambda segment: segment.next_offset <= self.start_offset)
 

@@ -125,6 +125,9 @@ def _open_segment(
     if next_base is None:
         segment.open()
     if index.log_bytes < log_bytes:
+        # After a flush that failed the page cache shows what never reached the disk. It would be believed, told to
+        # its producer as a duplicate, and lost with the power.
+        files.drop_cache(stem + ".log")
         report.scanned_bytes += log_bytes - index.log_bytes
         torn_bytes = scan(segment, index, producers, log_bytes, next_base)
         if torn_bytes:

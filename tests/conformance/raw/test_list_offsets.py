@@ -1,5 +1,6 @@
 """ListOffsets by time and by the special times, and OffsetForLeaderEpoch."""
 
+import struct
 from collections.abc import Callable
 
 import pytest
@@ -26,7 +27,7 @@ from millstream.wire.kafka.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
 )
 from millstream.wire.kafka.records import build_batch
-from tests.conformance.raw.log_client import EARLIEST, LATEST, LogClient, now_ms
+from tests.conformance.raw.log_client import EARLIEST, LATEST, LogClient, now_ms, resealed
 
 MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -3, -4, -5, -6
 BASE_MS = 1_700_000_000_000
@@ -88,6 +89,16 @@ def test_deleted_records_are_not_found(client: LogClient, topic: str) -> None:
     assert found(client, topic, EARLIEST)[0] == found(client, topic, LATEST)[0] == 4
 
 
+def test_offsets_that_cannot_be_deleted_up_to(client: LogClient, topic: str) -> None:
+    client.append(topic, b"a", b"b")
+    for offset in (3, 2**62, -2, -(2**63)):
+        asked = DeleteRecordsTopic(name=topic, partitions=[DeleteRecordsPartition(partition_index=0, offset=offset)])
+        [answered] = client.call(DELETE_RECORDS, 2, DeleteRecordsRequest(topics=[asked])).topics
+        [refused] = answered.partitions
+        assert (refused.error_code, refused.low_watermark) == (ErrorCode.OFFSET_OUT_OF_RANGE, -1)
+    assert found(client, topic, EARLIEST)[0] == 0
+
+
 def test_over_many_segments(client: LogClient, unique: Callable[[str], str]) -> None:
     topic = unique("raw")
     client.create_topic(topic, configs={"segment.bytes": "1000"})
@@ -106,6 +117,17 @@ def test_errors(client: LogClient, topic: str) -> None:
     request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[asked])])
     [answered] = client.call(LIST_OFFSETS, 11, request).topics
     assert answered.partitions[0].error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
+
+
+def test_a_time_that_no_answer_can_carry(client: LogClient, topic: str) -> None:
+    """A batch whose header claims a time of now, while its records lie at the end of all times."""
+    records = [Record(offset=0, timestamp_ms=time, key=None, value=b"v") for time in (0, 5)]
+    batch = build_batch(records)
+    struct.pack_into(">qq", batch, 27, 2**63 - 1, now_ms())
+    assert client.produce(topic, resealed(batch)).error_code == 0
+    delete_before(client, topic, 1)
+    assert client.look_up(topic, BASE_MS).error_code == ErrorCode.INVALID_RECORD
+    assert found(client, topic, LATEST)[0] == 2
 
 
 def test_offset_for_leader_epoch(client: LogClient, topic: str) -> None:

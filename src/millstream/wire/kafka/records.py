@@ -33,6 +33,8 @@ __all__ = ["build_batch", "check_batch", "read_records"]
 
 _CODECS: Final = {int(codec): codec for codec in Codec}
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+_TIME_END_MS: Final = 2**63
+"""The first time that an int64 does not hold. A delta may lead there, and an answer could not carry it."""
 
 
 def check_batch(batch: memoryview) -> FrameHeader:
@@ -131,9 +133,12 @@ def read_records(batch: memoryview) -> Iterator[Record]:
                 name, position = _bytes(body, position)
                 content, position = _bytes(body, position)
                 headers.append((str(name or b"", "utf-8", "replace"), content))
+            timestamp_ms = header.max_timestamp if append_time else header.first_timestamp + timestamp_delta
+            if not -_TIME_END_MS <= timestamp_ms < _TIME_END_MS:
+                raise InvalidRecords("the time of a record has more than 64 bits")
             yield Record(
                 offset=header.base_offset + offset_delta,
-                timestamp_ms=header.max_timestamp if append_time else header.first_timestamp + timestamp_delta,
+                timestamp_ms=timestamp_ms,
                 key=key,
                 value=value,
                 headers=tuple(headers),
