@@ -88,15 +88,15 @@ def test_the_worst_of_the_weather_counts(spark: Any) -> None:
 
 
 def test_the_data_is_what_it_should_be(spark: Any) -> None:
-    key, value = next(load.FLIGHTS.rows())
-    assert key == "UA1545"
+    key, value, time_ms = next(load.FLIGHTS.rows())
+    assert (key, time_ms) == ("UA1545", 1357034400000)
     first = json.loads(value)
     assert (first["dep_time"], first["tailnum"], first["time_hour"]) == (517, "N14228", "2013-01-01T10:00:00Z")
-    weather = [json.loads(value) for _, value in load.WEATHER.rows()]
+    weather = [json.loads(value) for _, value, _ in load.WEATHER.rows()]
     assert len(weather) == load.WEATHER.records
     assert Counter(row["origin"] for row in weather).keys() == {"EWR", "JFK", "LGA"}
     assert weather[0]["wind_gust"] is None
-    first_flights = [json.loads(value) for _, value in itertools.islice(load.FLIGHTS.rows(), 500)]
+    first_flights = [json.loads(value) for _, value, _ in itertools.islice(load.FLIGHTS.rows(), 500)]
     table = _joined(spark, first_flights, [row for row in weather if row["time_hour"] < "2013-01-03"])
     assert [row.visibility_mi is not None for row in table.collect()].count(True) > 450
     assert load.carrier_names()["UA"] == "United Air Lines Inc."

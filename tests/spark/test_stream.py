@@ -5,6 +5,7 @@ import os
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import NewPartitions
 
 from tests.spark.conftest import Topics
 from tests.support.server_process import ServerProcess
@@ -99,3 +100,14 @@ def test_a_checkpoint_of_another_topic(query: Query, topics: Topics) -> None:
     topics.write_numbers(other, range(10))
     with pytest.raises(Exception, match=r"the checkpoint is of a query over stream-.*checkpointLocation of its own"):
         query.run(subscribe=other)
+
+
+def test_partitions_that_a_topic_gets_later_are_read_from_their_start(query: Query, topics: Topics) -> None:
+    topics.write_numbers(query.topic, range(10))
+    query.run()
+    for done in topics.admin.create_partitions([NewPartitions(query.topic, 3)]).values():
+        done.result(timeout=30)
+    topics.write_numbers(query.topic, range(10, 20), partition=2)
+    query.run()
+    assert query.numbers() == list(range(20))
+    assert query.last_offsets() == {query.topic: {"0": 10, "1": 0, "2": 10}}

@@ -87,7 +87,7 @@ class Member(Listener):  # type: ignore[misc]  # the client's class has no types
         self._stop = threading.Event()
         self._error: BaseException | None = None
         self._server, self._topic, self._group = server, topic, group
-        self._config = {"heartbeat_interval_ms": 200, **config}
+        self._config = {"heartbeat_interval_ms": 200, "metadata_max_age_ms": 1000, **config}
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -100,6 +100,8 @@ class Member(Listener):  # type: ignore[misc]  # the client's class has no types
     def _run(self) -> None:
         try:
             with consuming(self._server, group_id=self._group, **self._config) as consumer:
+                # A leader that has not heard of the topic yet assigns nothing, and may not notice when it does hear.
+                assert consumer.partitions_for_topic(self._topic)
                 consumer.subscribe([self._topic], listener=self)
                 while not self._stop.is_set():
                     for records in consumer.poll(50).values():

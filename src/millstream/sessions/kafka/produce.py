@@ -9,7 +9,7 @@ from typing import Final
 from millstream.broker.partition import Partition
 from millstream.broker.topics import Topic
 from millstream.model.errors import MillstreamError
-from millstream.model.frame import CODEC_MASK, Attributes
+from millstream.model.frame import CODEC_MASK, Attributes, read_frame_header
 from millstream.model.pending import Pending, gather
 from millstream.sessions.kafka.call import Call
 from millstream.sessions.kafka.error_table import code_of
@@ -109,7 +109,8 @@ def _append_batch(
     answer.base_offset = partition.append(batch, header, all_replicas=all_replicas).base_offset
     answer.log_start_offset = partition.log.start_offset
     if partition.settings.append_time:
-        answer.log_append_time_ms = call.broker.runtime.now_ms()
+        # The time that the batch was stamped with, not a later one: it is in the frame now.
+        answer.log_append_time_ms = read_frame_header(batch).max_timestamp
     return partition.durable() if all_replicas else None
 
 
