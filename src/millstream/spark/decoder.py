@@ -64,6 +64,8 @@ class Decoder:
             header = frame.header
             if header.attributes & Attributes.CONTROL:
                 continue
+            if header.record_count != header.last_offset_delta + 1:
+                raise self._malformed(frame, "its header counts them in two ways")
             if self._needs_records:
                 bodies.append(self._body(data, frame))
                 unpacked_bytes += len(bodies[-1])
@@ -76,8 +78,6 @@ class Decoder:
 
     def _body(self, data: bytes, frame: Frame) -> memoryview:
         header = frame.header
-        if header.record_count != header.last_offset_delta + 1:
-            raise self._malformed(frame, "its header counts them in two ways")
         packed = memoryview(data)[frame.position + HEADER_BYTES : frame.position + header.size]
         try:
             return decompress(_CODECS[header.attributes & CODEC_MASK], packed)
