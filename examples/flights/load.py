@@ -49,20 +49,20 @@ class Source:
     key: tuple[str, ...]
 
     def rows(self) -> Iterator[tuple[str, bytes, int]]:
-        """Key, value and time (ms since 1970) of each record."""
+        """Key, value and time (ms since 1970) of each record, in the order of time."""
         with _open(self.file) as lines:
-            reader = csv.reader(lines)
-            names = next(reader)
+            names = next(csv.reader(lines))
+            assert names[-1] == "time_hour"
+            reader = csv.reader(sorted(lines, key=_last_cell))
             kinds = [str if name in _TEXT_COLUMNS else _number for name in names]
             keys = [names.index(name) for name in self.key]
-            hour = names.index("time_hour")
             for cells in reader:
                 value = {
                     name: None if cell == _MISSING or not cell else kind(cell)
                     for name, kind, cell in zip(names, kinds, cells, strict=True)
                 }
                 text = json.dumps(value, separators=(",", ":"))
-                time_ms = int(datetime.fromisoformat(cells[hour]).timestamp() * 1000)
+                time_ms = int(datetime.fromisoformat(cells[-1]).timestamp() * 1000)
                 yield "".join(cells[index] for index in keys), text.encode(), time_ms
 
 
@@ -145,6 +145,10 @@ def _open(name: str) -> io.TextIOBase:
         return open(path, encoding="utf-8", newline="")
     with zipfile.ZipFile(path) as archive:
         return io.TextIOWrapper(archive.open(name.removesuffix(".zip")), encoding="utf-8", newline="")
+
+
+def _last_cell(line: str) -> str:
+    return line.rpartition(",")[2]
 
 
 def _number(text: str) -> int | float:

@@ -103,10 +103,9 @@ class Broker:
         expired: list[Segment] = []
         for topic in self.topics:
             for partition in topic.partitions:
-                segments_before = partition.log.segment_count
                 expired += partition.log.expired(now_ms)
                 partition.log.producers.expire(now_ms - self.settings.producer_expiration_ms)
-                if partition.log.segment_count != segments_before:
+                if partition.log.has_sealed:
                     self._flusher.flush_soon(partition.log)
         self.groups.expire()
         if expired:

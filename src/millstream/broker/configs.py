@@ -333,7 +333,7 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
         "max.incremental.fetch.session.cache.slots",
         Kind.INT,
         "1000",
-        "Fetch sessions kept at a time; the one unused for longest makes room.",
+        "Fetch sessions kept at a time; beyond, only those unused for two minutes make room for new ones.",
         high=_INT_MAX,
     ),
     ConfigKey(

@@ -1,7 +1,7 @@
 """The topics: making, finding, changing and deleting them, on the disk and in memory."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
@@ -98,7 +98,9 @@ class Topics:
             _log.warning("files of no topic directory=topics/%s: they are left alone", name)
         for one in stored:
             topic = Topic(one.id, TopicName(one.tenant, one.namespace, one.name), one.created_ms, dict(one.configs))
-            self._open(topic, one.partitions)()
+            opened: list[Partition] = []
+            self._open(topic, one.partitions, opened)
+            self._attach(topic, opened)
             self._enter(topic)
 
     def by_flat_name(self, name: str) -> Topic | None:
@@ -140,7 +142,7 @@ class Topics:
             del self._making[name.flat]
             try:
                 pending.result()
-            except (MillstreamError, OSError) as error:
+            except Exception as error:  # noqa: BLE001 - handed on whole to whoever waits
                 # If it was the files that could not be made, the topic must not come back at the next start.
                 self._store.submit([DeleteTopic(topic.id)])
                 made.fail(error)
@@ -281,15 +283,14 @@ class Topics:
 
         removed.when_done(report)
 
-    def _open(self, topic: Topic, count: int) -> Callable[[], None]:
+    def _open(self, topic: Topic, count: int, opened: list[Partition]) -> None:
         """Open the logs of a topic's partitions up to a number of them; may run off the loop's thread if all are new.
 
-        Returns:
-            What hands them to the topic, on the loop's thread.
+        Args:
+            opened: takes each partition as soon as it is open.
         """
         settings = TopicSettings.of(topic.configs, self._settings)
         now_ms = self._runtime.now_ms()
-        opened: list[Partition] = []
         for index in range(len(topic.partitions), count):
             log, report = self._directory.open_log(topic.id, index, settings.log, now_ms)
             if report.cut_bytes or report.holes or report.scanned_bytes:
@@ -304,14 +305,27 @@ class Topics:
             partition = Partition(index, log, settings, self._runtime, self._flusher, fsync=self._settings.fsync)
             opened.append(partition)
 
-        def attach() -> None:
-            topic.partitions.extend(opened)
-            self._obey(topic)  # they may have changed meanwhile
-
-        return attach
+    def _attach(self, topic: Topic, opened: list[Partition]) -> None:
+        """Hand opened partitions to their topic."""
+        topic.partitions.extend(opened)
+        self._obey(topic)  # its settings may have changed meanwhile
 
     def _open_off_loop(self, topic: Topic, count: int) -> Pending[None]:
-        return self._runtime.run_blocking(TOPICS_LANE, lambda: self._open(topic, count)).then(lambda attach: attach())
+        opened: list[Partition] = []
+
+        def end(pending: Pending[None]) -> None:
+            try:
+                pending.result()
+            except Exception:  # noqa: BLE001 - told to whoever asked for the partitions
+                # Nobody else would close what was opened before, and too few descriptors may have been the reason.
+                for partition in opened:
+                    partition.log.close()
+            else:
+                self._attach(topic, opened)
+
+        opening = self._runtime.run_blocking(TOPICS_LANE, lambda: self._open(topic, count, opened))
+        opening.when_done(end)
+        return opening
 
     def _enter(self, topic: Topic) -> None:
         self._by_flat[topic.name.flat] = topic

@@ -261,6 +261,11 @@ class FramedConnection(asyncio.BufferedProtocol):
         return max(ROOM_BYTES - self._transport.get_write_buffer_size(), 0)
 
     @property
+    def closing(self) -> bool:
+        """Whether it ends once the peer has taken what was written to it."""
+        return self._closing
+
+    @property
     def waiting(self) -> int:
         """Answers that the peer waits for."""
         return len(self._answers)

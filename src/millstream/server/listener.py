@@ -94,9 +94,13 @@ class KafkaListener:
         self._timer = loop.call_later(min(_IDLE_CHECK_S, self._idle_s), self._look_for_idle)
         before_s = loop.time() - self._idle_s
         for connection in list(self._connections):
-            if connection.last_request_s < before_s and not connection.waiting:
-                _log.info("connection idle peer=%s", connection.peer)
-                connection.close()
+            if connection.last_request_s >= before_s or connection.waiting:
+                continue
+            if connection.closing:
+                connection.abort()  # since the last look the peer has not taken what was written to it
+                continue
+            _log.info("connection idle peer=%s", connection.peer)
+            connection.close()
 
     def stop_accepting(self) -> None:
         """Take no new connections and no new requests."""

@@ -50,7 +50,8 @@ class Server:
         try:
             store = MetadataStore(runtime, f"sqlite:///{directory.metadata_path}", durable=settings.fsync)
             broker = self._broker = Broker(runtime, directory, store, settings)
-            service = KafkaService(broker, FetchSessions(settings.fetch_sessions_max, runtime.random_bytes))
+            sessions = FetchSessions(settings.fetch_sessions_max, runtime.random_bytes, runtime.monotonic_ms)
+            service = KafkaService(broker, sessions)
             for name, address in self._config.listeners.items():
                 listener = KafkaListener(
                     address,

@@ -82,11 +82,12 @@ class GroupFlusher:
         works = [(log, log.flush_work()) for log in round_]
         done = self._runtime.run_blocking(FLUSH_LANE, lambda: [_attempt(work) for _, work in works])
 
-        def finish(pending: Pending[list[OSError | None]]) -> None:
+        def finish(pending: Pending[list[Exception | None]]) -> None:
             self._running = False
             for (log, waiting), error in zip(round_.items(), pending.result(), strict=True):
                 if error is not None:
-                    log.fail(f"a flush failed: {error.strerror or error}")
+                    reason = error.strerror if isinstance(error, OSError) else None
+                    log.fail(f"a flush failed: {reason or repr(error)}")
                 if log.failure is not None:
                     waiting.fail(LogFailed(log.failure))
                     continue
@@ -97,9 +98,9 @@ class GroupFlusher:
         done.when_done(finish)
 
 
-def _attempt(work: Callable[[], None]) -> OSError | None:
+def _attempt(work: Callable[[], None]) -> Exception | None:
     try:
         work()
-    except OSError as error:
+    except Exception as error:  # noqa: BLE001 - whatever it was, what the disk holds is not known
         return error
     return None

@@ -118,6 +118,11 @@ class PartitionLog:
         return len(self._segments)
 
     @property
+    def has_sealed(self) -> bool:
+        """Whether segments were sealed that only the next flush closes, so that retention can take them."""
+        return bool(self._sealing)
+
+    @property
     def max_timestamp(self) -> tuple[int, int]:
         """The latest timestamp, in ms, and the base offset of the first frame that has it; (-1, -1) if empty."""
         latest = max(self._segments, key=lambda segment: segment.max_timestamp)

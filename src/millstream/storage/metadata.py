@@ -5,6 +5,7 @@ at the start and keeps it in memory. Writers hand in changes; whatever has gathe
 into the next one, off the loop's thread, and is answered when that has been committed.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -48,6 +49,7 @@ __all__ = [
     "StoredTopic",
 ]
 
+_log = logging.getLogger(__name__)
 METADATA_LANE: Final = "metadata"
 
 _tables = MetaData()
@@ -258,6 +260,9 @@ class MetadataStore:
         except (OverflowError, ValueError) as error:
             # Drivers refuse numbers and text that the database cannot hold with errors of their own.
             return str(error)
+        except Exception as error:  # noqa: BLE001 - ours, and loud, but those who wait must not wait for ever
+            _log.exception("internal error in the metadata store")
+            return repr(error)
         return None
 
 

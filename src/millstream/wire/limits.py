@@ -2,12 +2,16 @@
 
 from typing import Final
 
-__all__ = ["ARRAY_ENTRIES_MAX", "INFLATED_BATCH_BYTES_MAX"]
+__all__ = ["ARRAY_ENTRIES_MAX", "INFLATED_BATCH_BYTES_MAX", "INFLATED_REQUEST_BYTES_MAX"]
 
 ARRAY_ENTRIES_MAX: Final = 200_000
-"""Entries of one array of structs or strings: as many partitions as a large cluster has. An empty struct takes one
-byte on the wire and some hundred in memory, so that the bytes alone are no bound."""
+"""Entries of all arrays of structs or strings in one message: as many partitions as a large cluster has. An empty
+struct takes one byte on the wire and some hundred in memory, so that the bytes alone are no bound."""
 
 INFLATED_BATCH_BYTES_MAX: Final = 128 * 1024 * 1024
 """Bytes that the body of one compressed batch may unpack to. A producer fills a batch to its batch.size before
 compression (16 KiB to some MiB); a body that unpacks to more than this is a bomb."""
+
+INFLATED_REQUEST_BYTES_MAX: Final = 256 * 1024 * 1024
+"""Bytes that all compressed batches of one request may unpack to: a request of thousands of small bombs would keep
+everyone else waiting for minutes. Clients keep a request to some MiB, over all its partitions."""

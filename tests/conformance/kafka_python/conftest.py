@@ -104,7 +104,8 @@ class Member(Listener):  # type: ignore[misc]  # the client's class has no types
                 assert consumer.partitions_for_topic(self._topic)
                 consumer.subscribe([self._topic], listener=self)
                 while not self._stop.is_set():
-                    for records in consumer.poll(50).values():
+                    # With a short time the client drops the outcome of a join when its machine is busy.
+                    for records in consumer.poll(400).values():
                         self.values += [record.value for record in records]
                         consumer.commit_async()
                     self.partitions = {one.partition for one in consumer.assignment()}

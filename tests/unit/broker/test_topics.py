@@ -2,14 +2,17 @@
 
 import errno
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from millstream.broker.errors import InvalidConfig, InvalidPartitionCount, TopicExists, UnknownTopic
 from millstream.broker.topics import PARTITIONS_MAX, TOPICS_LANE, Topic
+from millstream.model.pending import Pending
 from millstream.model.topic_name import TopicName
 from millstream.storage.flusher import FLUSH_LANE
 from millstream.storage.metadata import METADATA_LANE, MetadataFailed
+from millstream.storage.segment import Segment
 from tests.support.batches import batch, frames_of
 from tests.support.simulated_files import Fault
 from tests.unit.broker.simulated_broker import SimulatedBroker, append
@@ -334,3 +337,29 @@ def test_a_deletion_that_was_interrupted_is_ended_at_the_next_start(sim: Simulat
 def test_ids_never_look_like_an_option(sim: SimulatedBroker) -> None:
     ids = [sim.broker.topics._new_id() for _ in range(1000)]
     assert all(one.version == 4 and one.bytes[0] >> 2 != 62 for one in ids)
+
+
+@pytest.mark.parametrize("grow", [False, True])
+def test_what_was_opened_before_one_failed_is_closed(
+    sim: SimulatedBroker, grow: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = sim.create("sales")
+    opened: list[Segment] = []
+    open_segment = Segment.open
+
+    def remember(segment: Segment) -> None:
+        open_segment(segment)
+        opened.append(segment)
+
+    monkeypatch.setattr(Segment, "open", remember)
+    sim.files.inject(Fault("open", at=4, code=errno.EMFILE))
+    done: list[Pending[Any]] = []
+    if grow:
+        done.append(sim.broker.topics.add_partitions(topic, 10))
+    else:
+        done.append(sim.broker.topics.create(ORDERS, 9, {}))
+    sim.runtime.run()
+    with pytest.raises(OSError, match="Too many open files"):
+        done[0].result()
+    assert [segment.is_open for segment in opened] == [False] * 3
+    assert len(topic.partitions) == 1

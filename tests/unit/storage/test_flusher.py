@@ -186,3 +186,20 @@ def test_stop_takes_the_timer_back(setting: Setting) -> None:
     setting.flusher.stop()
     setting.runtime.advance(1)
     assert setting.files.calls["sync"] == 0
+
+
+def test_a_fault_of_ours_fences_its_log_alone(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(setting.logs[0], "flush_work", lambda: fail)
+    setting.append(0)
+    setting.append(1)
+    waiting = [setting.flusher.flush(log) for log in setting.logs]
+    setting.runtime.run()
+    with pytest.raises(LogFailed, match="ZeroDivisionError"):
+        waiting[0].result()
+    waiting[1].result()
+    again = setting.flusher.flush(setting.logs[1])
+    setting.runtime.run()
+    again.result()

@@ -4,8 +4,9 @@ from millstream.broker.configs import TOPIC_CONFIGS, check_configs
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending, gather, settled
 from millstream.sessions.kafka.call import Call
-from millstream.sessions.kafka.config_resources import changeable_topic, refuse_duplicates, required
+from millstream.sessions.kafka.config_resources import changeable_topic, refuse_duplicates, repeated, required
 from millstream.sessions.kafka.error_table import code_of
+from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
@@ -20,11 +21,16 @@ def handle(call: Call, request: AlterConfigsRequest) -> Pending[AlterConfigsResp
     """Replace settings; answered once they last."""
     response = AlterConfigsResponse()
     altering = []
+    twice = repeated((resource.resource_type, resource.resource_name) for resource in request.resources)
     for resource in request.resources:
         answer = AlterConfigsResourceResponse(
             error_message=None, resource_type=resource.resource_type, resource_name=resource.resource_name
         )
         response.responses.append(answer)
+        if (resource.resource_type, resource.resource_name) in twice:
+            answer.error_code = ErrorCode.INVALID_REQUEST
+            answer.error_message = "the resource is given more than once"
+            continue
         altering.append(_alter(call, resource, answer, validate_only=request.validate_only))
     return gather(altering).then(lambda _: response)
 

@@ -1,5 +1,6 @@
 """What the config APIs have in common: resources, where a value comes from, and how it is described."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from typing import Final, NamedTuple
@@ -20,6 +21,7 @@ __all__ = [
     "describe_broker",
     "describe_topic",
     "refuse_duplicates",
+    "repeated",
     "required",
 ]
 
@@ -117,6 +119,11 @@ def changeable_topic(call: Call, resource_type: int, name: str) -> Topic:
     if topic is None:
         raise UnknownTopic(f"there is no topic {name}")
     return topic
+
+
+def repeated(resources: Iterable[tuple[int, str]]) -> set[tuple[int, str]]:
+    """The resources, by type and name, that a request lists more than once."""
+    return {resource for resource, times in Counter(resources).items() if times > 1}
 
 
 def required(name: str, value: str | None) -> str:

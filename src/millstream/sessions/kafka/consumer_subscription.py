@@ -17,6 +17,8 @@ def subscribed_topics(metadata: bytes) -> set[str]:
         position, topics = 6, set()
         for _ in range(count):
             (size,) = struct.unpack_from(">h", metadata, position)
+            if size < 0:
+                return set()
             topics.add(metadata[position + 2 : position + 2 + size].decode())
             position += 2 + size
     except (struct.error, UnicodeDecodeError):

@@ -17,7 +17,7 @@ def handle(call: Call, request: DeleteGroupsRequest) -> Pending[DeleteGroupsResp
     """Delete groups without members, and their offsets."""
     response = DeleteGroupsResponse()
     deleting = []
-    for group_id in request.groups_names:
+    for group_id in dict.fromkeys(request.groups_names):
         result = DeletableGroupResult(group_id=group_id)
         response.results.append(result)
         deleting.append(_delete(call, result))

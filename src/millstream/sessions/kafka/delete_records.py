@@ -6,6 +6,7 @@ from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending, gather
 from millstream.sessions.kafka.call import Call
 from millstream.sessions.kafka.error_table import code_of
+from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -23,12 +24,18 @@ def handle(call: Call, request: DeleteRecordsRequest) -> Pending[DeleteRecordsRe
     """Delete the records before an offset in each partition; answered once they cannot come back."""
     response = DeleteRecordsResponse()
     deleting = []
+    seen: set[tuple[str, int]] = set()
     for topic in request.topics:
         answered = DeleteRecordsTopicResult(name=topic.name)
         response.topics.append(answered)
         for asked in topic.partitions:
             result = DeleteRecordsPartitionResult(partition_index=asked.partition_index, low_watermark=-1)
             answered.partitions.append(result)
+            place = topic.name, asked.partition_index
+            if place in seen:
+                result.error_code = ErrorCode.INVALID_REQUEST
+                continue
+            seen.add(place)
             deleting.append(_delete(call, topic.name, asked, result))
     return gather(deleting).then(lambda _: response)
 

@@ -32,7 +32,8 @@ _EMPTY_TYPES: Final = {ResourceType.BROKER_LOGGER, ResourceType.CLIENT_METRICS, 
 
 def handle(call: Call, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     """Tell the settings of topics and of the server."""
-    return DescribeConfigsResponse(results=[_result(call, request, resource) for resource in request.resources])
+    resources = {(resource.resource_type, resource.resource_name): resource for resource in request.resources}
+    return DescribeConfigsResponse(results=[_result(call, request, resource) for resource in resources.values()])
 
 
 def _result(call: Call, request: DescribeConfigsRequest, resource: DescribeConfigsResource) -> DescribeConfigsResult:
@@ -44,7 +45,7 @@ def _result(call: Call, request: DescribeConfigsRequest, resource: DescribeConfi
     except MillstreamError as error:
         result.error_code, result.error_message = code_of(error), str(error)
         return result
-    wanted = resource.configuration_keys
+    wanted = frozenset(resource.configuration_keys or ())
     result.configs = [_told(request, one) for one in found if not wanted or one.key.name in wanted]
     return result
 

@@ -20,7 +20,8 @@ _NOT_FOUND_SINCE: Final = 6
 
 def handle(call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
     """Describe groups and their members; a group that does not exist is Dead."""
-    response = DescribeGroupsResponse(groups=[_described(call, group_id) for group_id in request.groups])
+    groups = [_described(call, group_id) for group_id in dict.fromkeys(request.groups)]
+    response = DescribeGroupsResponse(groups=groups)
     if request.include_authorized_operations:
         for group in response.groups:
             group.authorized_operations = authorized_operations.GROUP

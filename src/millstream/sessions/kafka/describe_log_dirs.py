@@ -27,10 +27,13 @@ def handle(call: Call, request: DescribeLogDirsRequest) -> DescribeLogDirsRespon
     if request.topics is None:
         result.topics = [_sizes(topic, range(len(topic.partitions))) for topic in call.broker.topics]
     else:
+        wanted: dict[str, set[int]] = {}
         for asked in request.topics:
-            topic = call.topic(asked.topic)
+            wanted.setdefault(asked.topic, set()).update(asked.partitions)
+        for name, indexes in wanted.items():
+            topic = call.topic(name)
             if topic is not None:
-                result.topics.append(_sizes(topic, asked.partitions))
+                result.topics.append(_sizes(topic, sorted(indexes)))
     return DescribeLogDirsResponse(results=[result])
 
 

@@ -25,7 +25,6 @@ from millstream.sessions.kafka.fetch_sessions import (
     topic_key,
 )
 from millstream.sessions.kafka.leader_epoch import LEADER_EPOCH, epoch_error
-from millstream.storage.errors import OffsetOutOfRange
 from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.messages.fetch import (
     FetchableTopicResponse,
@@ -77,7 +76,13 @@ def handle(call: Call, request: FetchRequest) -> FetchResponse | Pending[FetchRe
 
 
 def _listed(request: FetchRequest) -> Iterable[Wanted]:
-    return [Wanted(topic_key(topic), partition) for topic in request.topics for partition in topic.partitions]
+    """The partitions of a request, each once: who lists one many times does not have it read many times."""
+    listed: dict[tuple[TopicKey, int], Wanted] = {}
+    for topic in request.topics:
+        key = topic_key(topic)
+        for partition in topic.partitions:
+            listed[key, partition.partition] = Wanted(key, partition)
+    return listed.values()
 
 
 def _found(call: Call, wanted: Wanted) -> _Source:
@@ -135,7 +140,12 @@ class _Fetch:
     def finish(self) -> None:
         """Answer with what there is."""
         self.call_off()
-        self._pending.resolve(self._read()[0])
+        try:
+            response = self._read()[0]
+        except Exception as error:  # noqa: BLE001 - handed on whole: the connection must not wait for ever
+            self._pending.fail(error)
+        else:
+            self._pending.resolve(response)
 
     def call_off(self) -> None:
         """Wait no more."""
@@ -150,9 +160,10 @@ class _Fetch:
         """Read from all partitions.
 
         Returns:
-            The answer, bytes of batches in it, and whether it holds an error, which is not kept waiting.
+            The answer, bytes of batches in it, and whether it is not to be kept waiting: it holds an error, or
+            there is more to read than it has room for, so that waiting would not make it fuller.
         """
-        room_bytes = min(self._request.max_bytes, _RESPONSE_BYTES_MAX, self._call.client.room_bytes())
+        room_bytes = min(max(self._request.max_bytes, 1), _RESPONSE_BYTES_MAX, self._call.client.room_bytes())
         topics: dict[TopicKey, FetchableTopicResponse] = {}
         served: list[Wanted] = []
         found_bytes, urgent = 0, False
@@ -160,12 +171,12 @@ class _Fetch:
             wanted = source.wanted
             if self._incremental and _nothing_new(source):
                 continue
-            data = self._read_partition(source, room_bytes - found_bytes, first=not found_bytes)
+            data, stop_offset = self._read_partition(source, room_bytes - found_bytes, first=not found_bytes)
             size = len(data.records or b"")
             if size:
                 found_bytes += size
                 served.append(wanted)
-            urgent = urgent or bool(data.error_code)
+            urgent = urgent or bool(data.error_code) or (found_bytes > 0 and stop_offset < data.high_watermark)
             news = (wanted.high_watermark, wanted.log_start_offset) != (data.high_watermark, data.log_start_offset)
             if self._incremental and not size and not data.error_code and not news:
                 continue
@@ -179,40 +190,41 @@ class _Fetch:
         session_id = self._session.id if self._session is not None else 0
         return FetchResponse(session_id=session_id, responses=list(topics.values())), found_bytes, urgent
 
-    def _read_partition(self, source: _Source, room_bytes: int, *, first: bool) -> PartitionData:
+    def _read_partition(self, source: _Source, room_bytes: int, *, first: bool) -> tuple[PartitionData, int]:
+        """Read from one partition; gives its part of the answer, and the offset behind what is in there."""
         wanted = source.wanted.partition
         partition = source.partition
+        offset = wanted.fetch_offset
         data = PartitionData(partition_index=wanted.partition, high_watermark=-1, records=b"")
+        if self._request.isolation_level != _READ_COMMITTED:
+            data.aborted_transactions = None
         if partition is None or partition.deleted:
             by_id = not isinstance(source.wanted.topic, str)
             unknown_id = by_id and (source.topic is None or partition is not None)
             data.error_code = ErrorCode.UNKNOWN_TOPIC_ID if unknown_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            return data
+            return data, offset
         log = partition.log
         data.high_watermark = data.last_stable_offset = log.end_offset
         data.log_start_offset = log.start_offset
-        if self._request.isolation_level == _READ_COMMITTED:
-            data.aborted_transactions = []
         data.error_code = epoch_error(wanted.current_leader_epoch)
         if data.error_code:
-            return data
+            return data, offset
         max_bytes = min(wanted.partition_max_bytes, room_bytes)
         if max_bytes <= 0 and not (first and room_bytes > 0):
             # Full, but an offset that does not exist is still told.
-            if not log.start_offset <= wanted.fetch_offset <= log.end_offset:
+            if not log.start_offset <= offset <= log.end_offset:
                 data.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
-            return data
+            return data, offset
         try:
-            records, _ = log.read(wanted.fetch_offset, max_bytes)
+            records, stop_offset = log.read(offset, max_bytes)
         except (MillstreamError, OSError) as error:
             data.error_code = code_of(error)
-            if isinstance(error, OffsetOutOfRange):
-                data.high_watermark = data.last_stable_offset = log.end_offset
-            return data
+            return data, offset
         # Only the first partition with data may exceed what was asked for, by being one batch that is larger.
-        if first or len(records) <= max_bytes:
-            data.records = records
-        return data
+        if not first and len(records) > max_bytes:
+            return data, offset
+        data.records = records
+        return data, stop_offset
 
 
 def _nothing_new(source: _Source) -> bool:

@@ -14,6 +14,11 @@ FINAL_EPOCH: Final = -1
 INITIAL_EPOCH: Final = 0
 _EPOCH_MAX: Final = 2**31 - 1
 
+UNUSED_MS: Final = 120_000
+"""ms after which a session makes room for another, as Kafka's min.incremental.fetch.session.eviction.ms."""
+PARTITIONS_MAX: Final = 500_000
+"""Partitions in all sessions together, known here or not: each takes some 500 bytes of memory."""
+
 TopicKey = UUID | str
 """A topic as a request names it: by its id, or by its name in the versions before 13."""
 
@@ -34,10 +39,11 @@ class Wanted:
 
 @dataclass(slots=True)
 class FetchSession:
-    """What one consumer fetches, in the order in which it is served."""
+    """What one consumer fetches, in the order in which it is served, and when it last did."""
 
     id: int
     epoch: int
+    used_ms: int = 0
     partitions: dict[tuple[TopicKey, int], Wanted] = field(default_factory=dict)
 
     def update(self, request: FetchRequest) -> None:
@@ -69,30 +75,36 @@ def topic_key(topic: FetchTopic | ForgottenTopic) -> TopicKey:
 
 
 class FetchSessions:
-    """The sessions of all consumers; the one unused for longest makes room for a new one.
+    """The sessions of all consumers.
+
+    A session that is in use never makes room for another, as in Apache Kafka: with more consumers than slots each
+    would drive out the next, and none would get anywhere. Who gets no session sends full requests.
 
     Args:
         slots: how many are kept; 0 for none.
         random_bytes: makes ids that cannot be guessed.
+        monotonic_ms: time that only goes forward.
     """
 
-    def __init__(self, slots: int, random_bytes: Callable[[int], bytes]) -> None:
+    def __init__(self, slots: int, random_bytes: Callable[[int], bytes], monotonic_ms: Callable[[], int]) -> None:
         self._slots = slots
         self._random_bytes = random_bytes
+        self._monotonic_ms = monotonic_ms
         self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
+        self._partitions = 0
 
     def begin(self, request: FetchRequest) -> FetchSession | None:
-        """Open a session for a full request; None if none are kept."""
-        self._sessions.pop(request.session_id, None)
-        if not self._slots:
+        """Open a session for a full request; None if there is no room for one."""
+        self.end(request.session_id)
+        partitions = sum(len(topic.partitions) for topic in request.topics)
+        self._make_room(partitions)
+        if len(self._sessions) >= self._slots or self._partitions + partitions > PARTITIONS_MAX:
             return None
-        while len(self._sessions) >= self._slots:
-            self._sessions.popitem(last=False)
         session_id = 0
         while session_id == 0 or session_id in self._sessions:
             session_id = int.from_bytes(self._random_bytes(4), "big") >> 1
         session = self._sessions[session_id] = FetchSession(session_id, INITIAL_EPOCH + 1)
-        session.update(request)
+        self._update(session, request)
         return session
 
     def resume(self, request: FetchRequest) -> FetchSession | None:
@@ -108,9 +120,30 @@ class FetchSessions:
             raise InvalidEpoch
         session.epoch = 1 if session.epoch == _EPOCH_MAX else session.epoch + 1
         self._sessions.move_to_end(request.session_id)
-        session.update(request)
+        self._update(session, request)
+        if self._partitions > PARTITIONS_MAX:
+            self.end(session.id)
+            return None
         return session
 
     def end(self, session_id: int) -> None:
         """Forget a session."""
-        self._sessions.pop(session_id, None)
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            self._partitions -= len(session.partitions)
+
+    def _update(self, session: FetchSession, request: FetchRequest) -> None:
+        before = len(session.partitions)
+        session.update(request)
+        session.used_ms = self._monotonic_ms()
+        self._partitions += len(session.partitions) - before
+
+    def _make_room(self, partitions: int) -> None:
+        """End sessions that nobody uses, as far as a new one needs their room."""
+        before_ms = self._monotonic_ms() - UNUSED_MS
+        while self._sessions:
+            oldest = next(iter(self._sessions.values()))
+            full = len(self._sessions) >= self._slots or self._partitions + partitions > PARTITIONS_MAX
+            if not full or oldest.used_ms > before_ms:
+                return
+            self.end(oldest.id)

@@ -4,12 +4,12 @@ from enum import IntEnum
 
 from millstream.broker.configs import TOPIC_CONFIGS, Kind, check_configs
 from millstream.broker.errors import InvalidConfig
-from millstream.broker.topics import Topic
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending, gather, settled
 from millstream.sessions.kafka.call import Call
-from millstream.sessions.kafka.config_resources import changeable_topic, refuse_duplicates, required
+from millstream.sessions.kafka.config_resources import changeable_topic, refuse_duplicates, repeated, required
 from millstream.sessions.kafka.error_table import code_of
+from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -34,11 +34,16 @@ def handle(call: Call, request: IncrementalAlterConfigsRequest) -> Pending[Incre
     """Change settings; answered once they last."""
     response = IncrementalAlterConfigsResponse()
     altering = []
+    twice = repeated((resource.resource_type, resource.resource_name) for resource in request.resources)
     for resource in request.resources:
         answer = AlterConfigsResourceResponse(
             error_message=None, resource_type=resource.resource_type, resource_name=resource.resource_name
         )
         response.responses.append(answer)
+        if (resource.resource_type, resource.resource_name) in twice:
+            answer.error_code = ErrorCode.INVALID_REQUEST
+            answer.error_message = "the resource is given more than once"
+            continue
         altering.append(_alter(call, resource, answer, validate_only=request.validate_only))
     return gather(altering).then(lambda _: response)
 
@@ -51,7 +56,7 @@ def _alter(
         refuse_duplicates(config.name for config in resource.configs)
         configs = dict(topic.configs)
         for change in resource.configs:
-            _apply(configs, topic, change)
+            _apply(call, configs, change)
         check_configs(TOPIC_CONFIGS, configs)
         return settled(None) if validate_only else call.broker.topics.set_configs(topic, configs)
 
@@ -61,7 +66,7 @@ def _alter(
     return Pending.attempt(begin).settle(lambda _: None, refuse)
 
 
-def _apply(configs: dict[str, str], topic: Topic, change: AlterableConfig) -> None:
+def _apply(call: Call, configs: dict[str, str], change: AlterableConfig) -> None:
     key = TOPIC_CONFIGS.get(change.name)
     if key is None:
         raise InvalidConfig(f"there is no setting {change.name}")
@@ -73,7 +78,9 @@ def _apply(configs: dict[str, str], topic: Topic, change: AlterableConfig) -> No
         case Operation.APPEND | Operation.SUBTRACT:
             if key.kind is not Kind.LIST:
                 raise InvalidConfig(f"{change.name} is not a list")
-            present = [item for item in topic.configs.get(change.name, key.default).split(",") if item]
+            assert key.server_name is not None
+            in_force = configs.get(change.name, call.broker.settings.text(key.server_name))
+            present = [item.strip() for item in in_force.split(",") if item.strip()]
             items = [item.strip() for item in required(change.name, change.value).split(",")]
             if change.config_operation == Operation.APPEND:
                 present += [item for item in items if item not in present]

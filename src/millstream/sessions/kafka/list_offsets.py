@@ -1,5 +1,6 @@
 """ListOffsets: versions 1 to 11. A time is looked up in the index, then record by record in one batch."""
 
+from collections import Counter
 from typing import Final
 
 from millstream.broker.partition import Partition
@@ -7,6 +8,7 @@ from millstream.model.errors import MillstreamError
 from millstream.sessions.kafka.call import Call
 from millstream.sessions.kafka.error_table import code_of
 from millstream.sessions.kafka.leader_epoch import LEADER_EPOCH, epoch_error
+from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -27,14 +29,21 @@ _EARLIEST_LOCAL: Final = -4
 def handle(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
     """Find an offset in each partition: the first, the last, that of the latest record, or by time."""
     response = ListOffsetsResponse()
+    times = Counter((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
     for topic in request.topics:
-        found = [_answer(call, topic.name, asked) for asked in topic.partitions]
+        found = [
+            _answer(call, topic.name, asked, once=times[topic.name, asked.partition_index] == 1)
+            for asked in topic.partitions
+        ]
         response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=found))
     return response
 
 
-def _answer(call: Call, name: str, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+def _answer(call: Call, name: str, asked: ListOffsetsPartition, *, once: bool) -> ListOffsetsPartitionResponse:
     answer = ListOffsetsPartitionResponse(partition_index=asked.partition_index)
+    if not once:
+        answer.error_code = ErrorCode.INVALID_REQUEST
+        return answer
     try:
         partition = call.partition(call.topic(name), asked.partition_index)
         answer.error_code = epoch_error(asked.current_leader_epoch)

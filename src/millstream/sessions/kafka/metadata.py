@@ -29,7 +29,8 @@ _NULL_NAME_SINCE: Final = 12
 def handle(call: Call, request: MetadataRequest) -> MetadataResponse | Pending[MetadataResponse]:
     """Describe the cluster, which is this server, and topics; make those that do not exist if that is allowed."""
     everything = request.topics is None or (call.version == 0 and not request.topics)
-    asked = [] if everything else list(request.topics or [])
+    # Each once: an answer is larger than its question by the partitions of the topic.
+    asked = list({(one.name, one.topic_id): one for one in request.topics or []}.values())
     made = _make_missing(call, request, asked)
     if made is None:
         return _respond(call, request, asked, everything=everything)

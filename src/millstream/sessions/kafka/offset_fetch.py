@@ -30,7 +30,8 @@ _NOTHING: Final = CommittedOffset(offset=-1, leader_epoch=-1, note="", committed
 def handle(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
     """Tell what groups have committed; -1 where they have not."""
     if call.version >= _GROUPS_SINCE:
-        return OffsetFetchResponse(groups=[_group(call, group) for group in request.groups])
+        groups = {group.group_id: group for group in request.groups}
+        return OffsetFetchResponse(groups=[_group(call, group) for group in groups.values()])
     committed = call.broker.groups.offsets.of_group(request.group_id)
     asked: Sequence[tuple[Topic | None, str, list[int]]]
     if request.topics is None:

@@ -24,7 +24,7 @@ from millstream.wire.kafka.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from millstream.wire.kafka.records import check_batch, read_records
+from millstream.wire.kafka.records import InflationBudget, check_batch, read_records
 
 __all__ = ["handle"]
 
@@ -40,12 +40,13 @@ def handle(call: Call, request: ProduceRequest) -> ProduceResponse | Pending[Pro
     With acks=0 there is no answer.
     """
     response = ProduceResponse()
+    budget = InflationBudget()
     waiting: list[tuple[PartitionProduceResponse, Pending[None]]] = []
     for topic_data in request.topic_data:
         topic = call.topic(topic_data.name, topic_data.topic_id)
         answers = []
         for data in topic_data.partition_data:
-            answer, durable = _append(call, request, topic, data)
+            answer, durable = _append(call, request, topic, data, budget)
             if durable is not None:
                 waiting.append((answer, durable))
             if (
@@ -68,7 +69,11 @@ def handle(call: Call, request: ProduceRequest) -> ProduceResponse | Pending[Pro
 
 
 def _append(
-    call: Call, request: ProduceRequest, topic: Topic | None, data: PartitionProduceData
+    call: Call,
+    request: ProduceRequest,
+    topic: Topic | None,
+    data: PartitionProduceData,
+    budget: InflationBudget,
 ) -> tuple[PartitionProduceResponse, Pending[None] | None]:
     answer = PartitionProduceResponse(index=data.index, base_offset=-1)
     try:
@@ -76,7 +81,7 @@ def _append(
             answer.error_code = ErrorCode.INVALID_REQUIRED_ACKS
             return answer, None
         partition = call.partition(topic, data.index)
-        return answer, _append_batch(call, request, partition, data, answer)
+        return answer, _append_batch(call, request, partition, data, answer, budget)
     except (MillstreamError, OSError) as error:
         answer.error_code = code_of(error)
         if call.version >= _MESSAGES_SINCE:
@@ -94,10 +99,11 @@ def _append_batch(
     partition: Partition,
     data: PartitionProduceData,
     answer: PartitionProduceResponse,
+    budget: InflationBudget,
 ) -> Pending[None] | None:
     batch = memoryview(data.records or b"")
     partition.check_size(len(batch))
-    header = check_batch(batch)
+    header = check_batch(batch, budget)
     if header.attributes & CODEC_MASK == Codec.ZSTD and call.version < _ZSTD_SINCE:
         raise UnsupportedCodec(f"zstd is not allowed in Produce version {call.version}")
     if header.attributes & Attributes.TRANSACTIONAL:

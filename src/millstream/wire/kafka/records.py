@@ -28,8 +28,9 @@ from millstream.wire.compression import Codec, CompressionError, compress, decom
 from millstream.wire.kafka.errors import CorruptBatch, InvalidRecords, UnsupportedCodec
 from millstream.wire.kafka.primitives import signed_varint
 from millstream.wire.kafka.record_places import misplaced
+from millstream.wire.limits import INFLATED_BATCH_BYTES_MAX, INFLATED_REQUEST_BYTES_MAX
 
-__all__ = ["build_batch", "check_batch", "read_records"]
+__all__ = ["InflationBudget", "build_batch", "check_batch", "read_records"]
 
 _CODECS: Final = {int(codec): codec for codec in Codec}
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
@@ -37,11 +38,25 @@ _TIME_END_MS: Final = 2**63
 """The first time that an int64 does not hold. A delta may lead there, and an answer could not carry it."""
 
 
-def check_batch(batch: memoryview) -> FrameHeader:
+class InflationBudget:
+    """What the compressed batches of one request may unpack to, all together.
+
+    Args:
+        left_bytes: how much is left.
+    """
+
+    __slots__ = ("left_bytes",)
+
+    def __init__(self, left_bytes: int = INFLATED_REQUEST_BYTES_MAX) -> None:
+        self.left_bytes = left_bytes
+
+
+def check_batch(batch: memoryview, budget: InflationBudget | None = None) -> FrameHeader:
     """Check that a batch may be stored: framing, checksum, counts, codec and every record's place.
 
     Args:
         batch: the records field of one partition in a Produce request.
+        budget: is drawn on for what is unpacked; None for one batch's own limit.
 
     Returns:
         The header of the batch.
@@ -73,13 +88,16 @@ def check_batch(batch: memoryview) -> FrameHeader:
         )
     if header.producer_id >= 0 and (header.producer_epoch < 0 or header.base_sequence < 0):
         raise InvalidRecords("a batch has a producer id but no epoch or sequence")
+    budget = budget or InflationBudget()
     try:
-        body = decompress(codec, batch[HEADER_BYTES:])
+        body = decompress(codec, batch[HEADER_BYTES:], min(INFLATED_BATCH_BYTES_MAX, budget.left_bytes))
     except CompressionError as error:
         raise CorruptBatch(str(error)) from None
+    if codec is not Codec.NONE:
+        budget.left_bytes -= len(body)
     index = misplaced(body, header.record_count)
     if index >= 0:
-        raise InvalidRecords(f"record {index} of a batch of {header.record_count} is not where the header says")
+        raise InvalidRecords(f"record {index} of a batch of {header.record_count} is not whole, or not in its place")
     return header
 
 

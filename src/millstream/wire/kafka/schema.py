@@ -365,7 +365,8 @@ class _DecoderSource(_Source):
             self.add(f"{result} = list(unpack_from(f'>{{{length}}}{fmt}', buf, pos))")
             self.add(f"pos += {length} * {size}")
             return
-        self.add(f"if {length} > {ARRAY_ENTRIES_MAX}: raise Malformed('an array has too many entries')")
+        self.add(f"entries += {length}")
+        self.add(f"if entries > {ARRAY_ENTRIES_MAX}: raise Malformed('a message has too many entries in its arrays')")
         self.add(f"{result} = []")
         self.add(f"for _ in range({length}):")
         self.depth += 1
@@ -505,6 +506,7 @@ def compiled_decoder(cls: type[T], version: int, *, flexible: bool) -> Decoder[T
     """
     source = _DecoderSource(version, flexible)
     source.add("end = len(buf)")
+    source.add("entries = 0")
     source.add("try:")
     source.depth += 1
     result = source.struct(cls)

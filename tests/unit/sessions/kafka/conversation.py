@@ -34,7 +34,8 @@ class Conversation(SimulatedBroker):
 
     def start(self) -> None:
         super().start()
-        sessions = FetchSessions(self.broker.settings.fetch_sessions_max, self.runtime.random_bytes)
+        slots = self.broker.settings.fetch_sessions_max
+        sessions = FetchSessions(slots, self.runtime.random_bytes, self.runtime.monotonic_ms)
         self.service = KafkaService(self.broker, sessions)
         self.client = Client("127.0.0.1", Endpoint("broker.example", 9092), lambda: self.room_bytes)
         self.session = KafkaSession(self.service, self.client)

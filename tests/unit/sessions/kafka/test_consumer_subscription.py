@@ -21,7 +21,14 @@ def test_what_is_cut_off_has_no_topics_that_are_not_there(cut: int) -> None:
 
 @pytest.mark.parametrize(
     "rubbish",
-    [b"", b"x", b"\xff" * 40, bytes.fromhex("0000 7fffffff 0001 61"), bytes.fromhex("0000 00000001 0001 ff")],
+    [
+        b"",
+        b"x",
+        b"\xff" * 40,
+        bytes.fromhex("0000 7fffffff 0001 61"),
+        bytes.fromhex("0000 00000001 0001 ff"),
+        bytes.fromhex("0000 7fffffff fffe"),  # a length that leads back to itself: this would never end
+    ],
 )
 def test_what_is_no_subscription_has_no_topics(rubbish: bytes) -> None:
     assert subscribed_topics(rubbish) == set()

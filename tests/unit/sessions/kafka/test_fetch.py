@@ -205,3 +205,54 @@ def test_a_reader_that_takes_nothing_is_sent_nothing_more(talk: Conversation) ->
     assert offsets(only(pending.result())) == []
     talk.room_bytes = 1000
     assert offsets(only(talk.ask(FETCH, fetch_request(), BY_NAME))) == [0, 1, 2]
+
+
+def test_what_there_is_no_room_for_is_not_waited_for(talk: Conversation) -> None:
+    filled(talk, 3)
+    almost = 3 * FRAME_BYTES - 1
+    for request in (
+        fetch_request(min_bytes=almost, partition_max_bytes=almost),
+        fetch_request(min_bytes=almost, max_bytes=almost),
+        fetch_request(min_bytes=10**6, max_bytes=almost),
+    ):
+        assert offsets(only(talk.ask(FETCH, request, BY_NAME))) == [0, 1]
+
+
+def test_a_partition_that_is_left_out_is_not_waited_for(talk: Conversation) -> None:
+    talk.create("sales")
+    filled(talk, 2)
+    filled(talk, 1, "sales")
+    request = fetch_request(names=("orders", "sales"), min_bytes=2 * FRAME_BYTES + 1, max_bytes=2 * FRAME_BYTES + 1)
+    response = talk.ask(FETCH, request, BY_NAME)
+    assert [offsets(topic.partitions[0]) for topic in response.responses] == [[0, 1], []]
+
+
+def test_one_batch_is_answered_to_who_wants_no_bytes(talk: Conversation) -> None:
+    filled(talk, 2)
+    assert offsets(only(talk.ask(FETCH, fetch_request(max_bytes=0), BY_NAME))) == [0]
+
+
+def test_a_partition_that_is_listed_twice_is_answered_once(talk: Conversation) -> None:
+    filled(talk, 2)
+    request = fetch_request(names=("orders", "orders"))
+    request.topics[1].partitions[0].fetch_offset = 1
+    assert offsets(only(talk.ask(FETCH, request, BY_NAME))) == [1]
+
+
+@pytest.mark.parametrize(("isolation_level", "aborted"), [(0, None), (1, [])])
+def test_aborted_transactions_are_told_to_who_asks(talk: Conversation, isolation_level: int, aborted: object) -> None:
+    request = fetch_request(max_wait_ms=0)
+    request.isolation_level = isolation_level
+    assert only(talk.ask(FETCH, request, BY_NAME)).aborted_transactions == aborted
+
+
+def test_a_fault_while_waiting_is_not_waited_for(talk: Conversation, monkeypatch: pytest.MonkeyPatch) -> None:
+    pending = waiting(talk, fetch_request(max_wait_ms=500))
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(type(talk.partition().log), "read", fail)
+    talk.pass_ms(500)
+    with pytest.raises(ZeroDivisionError):
+        pending.result()

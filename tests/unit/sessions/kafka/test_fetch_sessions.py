@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from millstream.sessions.kafka.fetch_sessions import FetchSessions
+from millstream.sessions.kafka import fetch_sessions
+from millstream.sessions.kafka.fetch_sessions import UNUSED_MS, FetchSessions
 from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.messages.fetch import FETCH, FetchRequest, ForgottenTopic
 from tests.support.batches import batch
@@ -92,12 +93,32 @@ def test_a_full_request_begins_a_session_anew(talk: Conversation) -> None:
     assert go_on(talk, first, 1).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
-def test_the_session_unused_for_longest_makes_room(talk: Conversation) -> None:
+def test_only_a_session_that_is_unused_makes_room(talk: Conversation) -> None:
     first, second = begin(talk, "a"), begin(talk, "a")
+    full = fetch_request(names=("a",), session_epoch=0, max_wait_ms=0)
+    response = talk.ask(FETCH, full, BY_NAME)
+    assert (response.session_id, told(response)) == (0, ["a"])
+    talk.pass_ms(UNUSED_MS - 1)
     go_on(talk, first, 1)
+    assert talk.ask(FETCH, full, BY_NAME).session_id == 0
+    talk.pass_ms(1)
     third = begin(talk, "a")
     assert go_on(talk, second, 1).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
     assert go_on(talk, first, 2).error_code == go_on(talk, third, 1).error_code == ErrorCode.NONE
+
+
+def test_sessions_are_not_made_or_grown_beyond_all_bounds(
+    talk: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch_sessions, "PARTITIONS_MAX", 3)
+    first = begin(talk, "a", "b")
+    full = fetch_request(names=("a", "b"), session_epoch=0, max_wait_ms=0)
+    assert talk.ask(FETCH, full, BY_NAME).session_id == 0
+    second = begin(talk, "a")
+    assert go_on(talk, second, 1, "b").error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    forgotten = [ForgottenTopic(topic="a", partitions=[0])]
+    assert go_on(talk, first, 1, "b", forgotten_topics_data=forgotten).error_code == ErrorCode.NONE
+    begin(talk, "a", "c")
 
 
 def test_without_slots_every_fetch_is_a_full_one() -> None:
@@ -119,7 +140,7 @@ def test_a_topic_that_comes_back_is_another_one_by_id(talk: Conversation) -> Non
 
 
 def test_epochs_begin_again_behind_the_largest() -> None:
-    sessions = FetchSessions(1, lambda count: bytes([1] * count))
+    sessions = FetchSessions(1, lambda count: bytes([1] * count), lambda: 0)
     session = sessions.begin(FetchRequest(max_wait_ms=0, min_bytes=0))
     assert session is not None
     session.epoch = 2**31 - 1
@@ -130,7 +151,7 @@ def test_epochs_begin_again_behind_the_largest() -> None:
 
 def test_ids_are_positive_and_never_given_twice_at_a_time() -> None:
     drawn = iter([b"\0\0\0\0", b"\0\0\0\1", b"\xff\xff\xff\xff", b"\xff\xff\xff\xff", b"\0\0\0\2"])
-    sessions = FetchSessions(3, lambda _: next(drawn))
+    sessions = FetchSessions(3, lambda _: next(drawn), lambda: 0)
     ids = []
     for _ in range(2):
         session = sessions.begin(FetchRequest(max_wait_ms=0, min_bytes=0))

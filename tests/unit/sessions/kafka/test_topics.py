@@ -227,6 +227,13 @@ def test_single_settings_are_changed(talk: Conversation) -> None:
     assert talk.topic().configs == {"segment.bytes": "100", "cleanup.policy": "compact"}
 
 
+def test_a_list_is_changed_from_what_the_server_says() -> None:
+    talk = Conversation(log__cleanup__policy="compact")
+    talk.create("orders")
+    assert code_of_change(talk, ("cleanup.policy", APPEND, "delete")) == 0
+    assert talk.topic().configs == {"cleanup.policy": "compact,delete"}
+
+
 @pytest.mark.parametrize(
     "changes",
     [

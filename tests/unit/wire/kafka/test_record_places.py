@@ -71,6 +71,13 @@ def test_many_records(misplaced: Callable[[memoryview, int], int]) -> None:
         ([record(0), b"\xff" * 12], 2, 1),  # a varint without an end
         ([b"\x0c\x00" + b"\xff" * 12], 1, 0),
         ([b"\x40\x00\x00" + b"\xff" * 40], 1, 0),
+        ([b"\x0c\x00\x00\x00\x01\x01\x00"], 1, -1),  # null key and value, no headers
+        ([b"\x0c\x00\x00\x00\x03\x01\x00"], 1, 0),  # a key of length -2
+        ([b"\x0c\x00\x00\x00\x14\x01\x00"], 1, 0),  # a key that is longer than its record
+        ([b"\x0c\x00\x00\x00\x01\x01\x02"], 1, 0),  # a header that is not there
+        ([b"\x0c\x00\x00\x00\x01\x01\x01"], 1, 0),  # -1 headers
+        ([b"\x0e\x00\x00\x00\x01\x01\x00\x00"], 1, 0),  # a byte behind the headers
+        ([b"\x10\x00\x00\x00\x01\x01\x02\x00\x01"], 1, -1),  # a header with an empty name and no value
         ([], 1, 0),
         ([record(0)], 2**31 - 1, 1),
     ],

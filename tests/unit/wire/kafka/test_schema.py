@@ -30,6 +30,7 @@ from millstream.wire.kafka.schema import (
     uint16,
     uuid_,
 )
+from millstream.wire.limits import ARRAY_ENTRIES_MAX
 from tests.unit.wire.kafka.samples import APIS, SIDES, message_class, sample
 
 ID = uuid.UUID("01234567-89ab-cdef-fedc-ba9876543210")
@@ -380,3 +381,19 @@ def test_hostile_lengths_anywhere(api: Api, version: int, side: str) -> None:
                 decoder(memoryview(frame), 0)
             except MalformedMessage:
                 continue
+
+
+@message
+class Rows:
+    rows: list[Names] = array(Names)
+
+
+@pytest.mark.parametrize(("rows", "fits"), [(400, True), (401, False)])
+def test_entries_are_counted_over_all_arrays_of_a_message(rows: int, fits: bool) -> None:
+    names = ARRAY_ENTRIES_MAX // 400 - 1
+    data = encode(Rows(rows=[Names(value=[""] * names)] * rows), flexible=True)
+    if fits:
+        assert len(decode(Rows, data, flexible=True).rows) == rows
+    else:
+        with pytest.raises(MalformedMessage, match="too many entries"):
+            decode(Rows, data, flexible=True)
