@@ -36,7 +36,8 @@ class Broker:
         listen: tuple[str, ...] = _EVERY_LISTENER_ON_A_FREE_PORT,
         settings: Mapping[str, str | int | float | bool] | None = None,
     ) -> None:
-        self._data_dir = data_dir
+        self._given_data_dir = data_dir
+        self._data_dir: str | None = None
         self._listen = listen
         self._settings = [f"{key}={_text(value)}" for key, value in (settings or {}).items()]
         self._stack = contextlib.ExitStack()
@@ -63,20 +64,21 @@ class Broker:
 
     async def __aenter__(self) -> "Broker":
         with contextlib.ExitStack() as stack:
-            if self._data_dir is None:
+            data_dir = self._given_data_dir
+            if data_dir is None:
                 directory = tempfile.TemporaryDirectory(prefix="millstream-", ignore_cleanup_errors=True)
-                self._data_dir = stack.enter_context(directory)
-            config = ServerConfig.of(data_dir=self._data_dir, listen=self._listen, settings=self._settings)
+                data_dir = stack.enter_context(directory)
+            config = ServerConfig.of(data_dir=data_dir, listen=self._listen, settings=self._settings)
             server = Server(config)
             await server.start()
-            self._server = server
+            self._server, self._data_dir = server, data_dir
             self._stack = stack.pop_all()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        server, self._server = self._server, None
+        server, self._server, self._data_dir = self._server, None, None
         with self._stack:
             if server is not None:
                 await server.stop()

@@ -196,11 +196,14 @@ class SimulatedFiles:
 
     def drop_cache(self, path: str) -> None:
         inode = self._inode(path)
-        size = len(inode.content)
+        shown = inode.content
         inode.content = bytearray(inode.durable)
-        for change in inode.unsynced:  # pages that are not clean stay
+        for change in inode.unsynced:  # pages that are not clean stay as they are
+            if isinstance(change, _Write):
+                stop = change.position + len(change.data)
+                change = _Write(change.position, bytes(shown[change.position : stop]))
             _apply(inode.content, change)
-        inode.content.extend(bytes(max(size - len(inode.content), 0)))
+        inode.content.extend(bytes(max(len(shown) - len(inode.content), 0)))
 
     def size(self, path: str) -> int:
         directory, name = self._place(path)

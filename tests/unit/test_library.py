@@ -106,3 +106,20 @@ def test_an_error_in_the_block_stops_the_broker_and_goes_on() -> None:
         use()
     assert not can_connect(brokers[0])
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("millstream")]
+
+
+def test_a_broker_that_is_entered_again_has_a_directory_of_its_own_again() -> None:
+    directories = []
+    broker = Broker()
+
+    async def enter() -> None:
+        async with broker:
+            directories.append(broker.data_dir)
+            assert os.path.isdir(broker.data_dir)
+
+    for _ in range(2):
+        asyncio.run(enter())
+    assert directories[0] != directories[1]
+    assert not any(map(os.path.exists, directories))
+    with pytest.raises(RuntimeError, match="not running"):
+        _ = broker.data_dir

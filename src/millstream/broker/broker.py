@@ -122,6 +122,9 @@ class Broker:
             self._upkeep_timer.cancel()
         self._flusher.stop()
         self.groups.close()
+        return self.topics.at_rest().chain(lambda _: self._close_logs())
+
+    def _close_logs(self) -> Pending[None]:
         logs = [partition.log for topic in self.topics for partition in topic.partitions]
         touched = [log for log in logs if log.touched and log.failure is None]
         flushing = gather([self._flusher.flush(log) for log in touched])

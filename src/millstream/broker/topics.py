@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from millstream.broker.configs import TOPIC_CONFIGS, check_configs
@@ -11,7 +11,7 @@ from millstream.broker.errors import InvalidPartitionCount, TopicExists, Unknown
 from millstream.broker.partition import Partition
 from millstream.broker.settings import BrokerSettings, TopicSettings
 from millstream.model.errors import MillstreamError
-from millstream.model.pending import Pending
+from millstream.model.pending import Pending, gather
 from millstream.model.runtime import Runtime
 from millstream.model.topic_name import TopicName
 from millstream.storage.directory import DataDirectory
@@ -21,6 +21,7 @@ from millstream.storage.metadata import DeleteTopic, ForgetTopic, MetadataStore,
 __all__ = ["PARTITIONS_MAX", "Topic", "Topics"]
 
 _log = logging.getLogger(__name__)
+T = TypeVar("T")
 TOPICS_LANE: Final = "topics"
 PARTITIONS_MAX: Final = 10_000
 """Partitions of one topic: each is a directory and an open file, so that a slip of the hand cannot use up all."""
@@ -85,6 +86,7 @@ class Topics:
         self._by_id: dict[UUID, Topic] = {}
         self._making: dict[str, Pending[Topic]] = {}
         self._leaving: set[str] = set()
+        self._under_way: set[Pending[Any]] = set()
 
     def __iter__(self) -> Iterator[Topic]:
         return iter(list(self._by_flat.values()))
@@ -135,7 +137,7 @@ class Topics:
         """
         self.check_new(name, partitions, configs)
         topic = Topic(self._new_id(), name, self._runtime.now_ms(), dict(configs))
-        made: Pending[Topic] = Pending()
+        made: Pending[Topic] = self._track(Pending())
         self._making[name.flat] = made
 
         def enter(pending: Pending[None]) -> None:
@@ -195,7 +197,7 @@ class Topics:
 
         grown = self._store.submit([PutTopic(topic.stored(partitions=count))]).chain(begin)
         grown.when_done(end)
-        return grown
+        return self._track(grown)
 
     def set_configs(self, topic: Topic, configs: Mapping[str, str]) -> Pending[None]:
         """Replace all settings of a topic. They are obeyed at once, so that the next change builds on this one.
@@ -257,18 +259,20 @@ class Topics:
                     partition.deleted = False
                 self._enter(topic)
 
-        def remove(_: None) -> None:
+        def remove(_: None) -> Pending[None]:
             # Behind partitions that are being made, and behind any flush that still holds the files.
             made = self._runtime.run_blocking(TOPICS_LANE, lambda: None)
             gone = made.chain(lambda _: self._runtime.run_blocking(FLUSH_LANE, lambda: None))
-            gone.when_done(lambda _: self._remove_files(topic))
             _log.info("topic deleted name=%s id=%s", flat, topic.id)
+            return gone.chain(lambda _: self._remove_files(topic))
 
         stored = self._store.submit([DeleteTopic(topic.id)])
         stored.when_done(end)
-        return stored.then(remove)
+        deleted = stored.then(remove)
+        self._track(deleted.chain(lambda files_gone: files_gone))
+        return deleted.then(lambda _: None)
 
-    def _remove_files(self, topic: Topic) -> None:
+    def _remove_files(self, topic: Topic) -> Pending[None]:
         for partition in topic.partitions:
             partition.log.close()
         removed = self._runtime.run_blocking(FLUSH_LANE, lambda: self._directory.remove_topic(topic.id))
@@ -282,6 +286,16 @@ class Topics:
                 self._store.submit([ForgetTopic(topic.id)])
 
         removed.when_done(report)
+        return removed
+
+    def at_rest(self) -> Pending[object]:
+        """Resolves once no topic is being made, changed in size or removed that is so now."""
+        return gather(list(self._under_way)).then(lambda done: done)
+
+    def _track(self, pending: Pending[T]) -> Pending[T]:
+        self._under_way.add(pending)
+        pending.when_done(self._under_way.discard)
+        return pending
 
     def _open(self, topic: Topic, count: int, opened: list[Partition]) -> None:
         """Open the logs of a topic's partitions up to a number of them; may run off the loop's thread if all are new.

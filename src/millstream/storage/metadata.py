@@ -6,8 +6,9 @@ into the next one, off the loop's thread, and is answered when that has been com
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, groupby
 from typing import Final
 from uuid import UUID
 
@@ -15,13 +16,13 @@ from sqlalchemy import (
     BigInteger,
     Column,
     Connection,
-    Delete,
     Engine,
     Integer,
     MetaData,
     String,
     Table,
     Text,
+    bindparam,
     create_engine,
     delete,
     event,
@@ -82,6 +83,11 @@ _offsets = Table(
     Column("leader_epoch", Integer, nullable=False),
     Column("note", Text, nullable=False),
     Column("committed_ms", BigInteger, nullable=False),
+)
+_DELETE_OFFSET: Final = delete(_offsets).where(
+    _offsets.c.group_id == bindparam("key_group"),
+    _offsets.c.topic_id == bindparam("key_topic"),
+    _offsets.c.partition == bindparam("key_partition"),
 )
 
 
@@ -252,7 +258,10 @@ class MetadataStore:
     def _transact(self, groups: list[Sequence[Change]]) -> str | None:
         try:
             with self._engine.begin() as connection:
-                for changes in groups:
+                for put, changes in groupby(chain.from_iterable(groups), key=lambda c: isinstance(c, PutOffset)):
+                    if put:
+                        _put_offsets(connection, changes)
+                        continue
                     for change in changes:
                         _apply(connection, change)
         except SQLAlchemyError as error:
@@ -336,28 +345,36 @@ def _apply(connection: Connection, change: Change) -> None:
             connection.execute(insert(_dropped).values(id=str(topic_id)))
         case ForgetTopic(topic_id):
             connection.execute(delete(_dropped).where(_dropped.c.id == str(topic_id)))
-        case PutOffset(group_id, topic_id, partition, committed):
-            connection.execute(_one_offset(group_id, topic_id, partition))
-            connection.execute(
-                insert(_offsets).values(
-                    group_id=group_id,
-                    topic_id=str(topic_id),
-                    partition=partition,
-                    offset=committed.offset,
-                    leader_epoch=committed.leader_epoch,
-                    note=committed.note,
-                    committed_ms=committed.committed_ms,
-                )
-            )
         case DeleteOffsets(group_id, None, _):
             connection.execute(delete(_offsets).where(_offsets.c.group_id == group_id))
         case DeleteOffsets(group_id, UUID() as topic_id, partition):
-            connection.execute(_one_offset(group_id, topic_id, partition))
+            connection.execute(_DELETE_OFFSET, _offset_key(group_id, topic_id, partition))
+        case PutOffset():
+            _put_offsets(connection, [change])
 
 
-def _one_offset(group_id: str, topic_id: UUID, partition: int) -> Delete:
-    return delete(_offsets).where(
-        _offsets.c.group_id == group_id, _offsets.c.topic_id == str(topic_id), _offsets.c.partition == partition
+def _offset_key(group_id: str, topic_id: UUID, partition: int) -> dict[str, object]:
+    return {"key_group": group_id, "key_topic": str(topic_id), "key_partition": partition}
+
+
+def _put_offsets(connection: Connection, changes: Iterable[Change]) -> None:
+    """Commit offsets, all with two statements: a consumer of a thousand partitions commits as many at a time."""
+    latest = {(c.group_id, c.topic_id, c.partition): c.committed for c in changes if isinstance(c, PutOffset)}
+    connection.execute(_DELETE_OFFSET, [_offset_key(*key) for key in latest])
+    connection.execute(
+        insert(_offsets),
+        [
+            {
+                "group_id": group_id,
+                "topic_id": str(topic_id),
+                "partition": partition,
+                "offset": committed.offset,
+                "leader_epoch": committed.leader_epoch,
+                "note": committed.note,
+                "committed_ms": committed.committed_ms,
+            }
+            for (group_id, topic_id, partition), committed in latest.items()
+        ],
     )
 
 

@@ -6,9 +6,11 @@ from typing import Literal
 import pytest
 
 from millstream.model.pending import settled
+from millstream.model.topic_name import TopicName
 from millstream.storage.directory import DataDirectory
 from millstream.storage.errors import DataDirectoryInUse, LogFailed, OffsetOutOfRange
 from millstream.storage.metadata import METADATA_LANE, CommittedOffset
+from millstream.storage.segment import Segment
 from tests.support.batches import batch, read_all
 from tests.support.simulated_files import Fault
 from tests.unit.broker.members import joining
@@ -217,3 +219,30 @@ def test_an_idle_log_becomes_empty_though_a_segment_goes_as_another_is_sealed(si
     assert log.segment_count == 2
     sim.pass_ms(6000)
     assert (log.size_bytes, log.segment_count, log.start_offset) == (0, 1, 2)
+
+
+def test_close_waits_for_topics_that_are_being_made_and_removed(
+    sim: SimulatedBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: set[Segment] = set()
+    open_segment = Segment.open
+
+    def remember(segment: Segment) -> None:
+        open_segment(segment)
+        opened.add(segment)
+
+    monkeypatch.setattr(Segment, "open", remember)
+    gone, grows = sim.create("gone", 2), sim.create("grows")
+    deleted = sim.broker.delete_topic(gone)
+    grown = sim.broker.topics.add_partitions(grows, 3)
+    made = sim.broker.topics.create(TopicName.from_flat("made"), 2, {})
+    closed = sim.broker.close()
+    sim.wait(closed)
+    assert deleted.done
+    assert grown.done
+    assert len(made.result().partitions) == 2
+    assert len(opened) == 7
+    assert not any(segment.is_open for segment in opened)
+    assert sim.files.list_directory("/data/topics") == sorted(str(topic.id) for topic in (grows, made.result()))
+    sim.start()
+    assert {topic.name.flat: len(topic.partitions) for topic in sim.broker.topics} == {"grows": 3, "made": 2}

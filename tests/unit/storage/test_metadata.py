@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -184,3 +185,25 @@ def test_a_commit_is_durable(stores: Stores) -> None:
     with store._engine.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+
+
+def test_of_offsets_committed_together_the_last_counts(stores: Stores) -> None:
+    first, second, third = (CommittedOffset(offset, 0, "", 1) for offset in (1, 2, 3))
+    place = "g", ORDERS.id, 0
+    other = "g", ORDERS.id, 1
+    stores.submit(PutOffset(*place, third))
+    stores.submit(PutOffset(*place, first), PutOffset(*other, first), PutOffset(*place, second))
+    assert stores.found().offsets == {place: second, other: first}
+    stores.submit(PutOffset(*place, third), DeleteOffsets(*place), PutOffset(*other, third), DeleteOffsets("h"))
+    assert stores.found().offsets == {other: third}
+
+
+def test_a_fault_of_ours_fails_one_change_and_stops_no_other(stores: Stores) -> None:
+    store = stores.opened()
+    bad: Any = object()
+    pendings = [store.submit([PutOffset("g", ORDERS.id, 0, bad)]), store.submit([PutValue("a", "b")])]
+    stores.runtime.run()
+    with pytest.raises(MetadataFailed, match="object"):
+        pendings[0].result()
+    pendings[1].result()
+    assert stores.found().values == {"a": "b"}
