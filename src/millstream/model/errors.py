@@ -11,11 +11,23 @@ Each layer keeps its own tree below one class of this module's root, so that a c
 whole. Sessions turn them into their protocol's codes in one table each.
 """
 
+from typing import Final
+
 __all__ = ["IoFailed", "MillstreamError"]
+
+TEXT_CHARACTERS_MAX: Final = 1000
+"""Characters of an error's text: enough for two of the longest topic names and what is said of them."""
 
 
 class MillstreamError(Exception):
-    """Base of all errors raised on purpose; its text is one line, fit to be shown to a user."""
+    """Base of all errors raised on purpose; its text is one line, fit to be shown to a user.
+
+    The text may quote what a peer sent, so it is cut to a length that fits every protocol's strings.
+    """
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return text if len(text) <= TEXT_CHARACTERS_MAX else text[:TEXT_CHARACTERS_MAX] + " ..."
 
 
 class IoFailed(MillstreamError):

@@ -52,9 +52,14 @@ def test_a_fetch_that_waits_holds_back_the_answers_behind_it_but_not_their_reque
 def test_acks_0_is_not_answered(client: LogClient, topic: str) -> None:
     for number in range(10):
         client.send(PRODUCE, 9, produce_request(topic, batch_of(b"%d" % number), acks=0))
-    # An error is not told either.
-    client.send(PRODUCE, 9, produce_request("no-such-topic", batch_of(b"lost"), acks=0))
     request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)])
     answer = client.call(METADATA, 12, request)
     assert [one.name for one in answer.topics] == [topic]
     assert client.values(topic) == [b"%d" % number for number in range(10)]
+
+
+def test_a_refused_batch_with_acks_0_ends_its_connection(client: LogClient, connect: Connect, topic: str) -> None:
+    other = connect()
+    other.send(PRODUCE, 9, produce_request("no-such-topic", batch_of(b"lost"), acks=0))
+    assert other.closed_by_server()
+    assert client.offset(topic, LATEST) == 0

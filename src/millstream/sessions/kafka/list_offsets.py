@@ -16,7 +16,7 @@ from millstream.wire.kafka.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
-from millstream.wire.kafka.records import read_records
+from millstream.wire.kafka.records import first_late_record
 
 __all__ = ["handle"]
 
@@ -69,7 +69,4 @@ def _look_up(partition: Partition, timestamp: int) -> tuple[int, int]:
     frame = log.frame_for_time(timestamp)
     if frame is None:
         return -1, -1
-    for record in read_records(frame):
-        if record.timestamp_ms >= timestamp and record.offset >= log.start_offset:
-            return record.offset, record.timestamp_ms
-    return -1, -1
+    return first_late_record(frame, timestamp, log.start_offset) or (-1, -1)

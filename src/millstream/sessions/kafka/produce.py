@@ -15,7 +15,7 @@ from millstream.sessions.kafka.call import Call
 from millstream.sessions.kafka.error_table import code_of
 from millstream.wire.compression import Codec
 from millstream.wire.kafka.error_codes import ErrorCode
-from millstream.wire.kafka.errors import InvalidRecords, UnsupportedCodec
+from millstream.wire.kafka.errors import InvalidRecords, Unanswerable, UnsupportedCodec
 from millstream.wire.kafka.messages.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceData,
@@ -24,7 +24,7 @@ from millstream.wire.kafka.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from millstream.wire.kafka.records import InflationBudget, check_batch, read_records
+from millstream.wire.kafka.records import InflationBudget, check_batch, has_null_key
 
 __all__ = ["handle"]
 
@@ -38,6 +38,10 @@ def handle(call: Call, request: ProduceRequest) -> ProduceResponse | Pending[Pro
     """Append a batch to each partition; answer when the acknowledgement asked for is due.
 
     With acks=0 there is no answer.
+
+    Raises:
+        Unanswerable: a batch sent with acks=0 is refused. As with Apache Kafka the connection ends, and its producer
+            asks for metadata again.
     """
     response = ProduceResponse()
     budget = InflationBudget()
@@ -60,6 +64,11 @@ def handle(call: Call, request: ProduceRequest) -> ProduceResponse | Pending[Pro
             TopicProduceResponse(name=topic_data.name, topic_id=topic_data.topic_id, partition_responses=answers)
         )
     if request.acks == 0:
+        refused = next(
+            (one for topic in response.responses for one in topic.partition_responses if one.error_code), None
+        )
+        if refused is not None:
+            raise Unanswerable(f"a batch with acks=0 was refused: {ErrorCode(refused.error_code).name}")
         return None
     if not waiting:
         return response
@@ -109,7 +118,7 @@ def _append_batch(
     if header.attributes & Attributes.TRANSACTIONAL:
         answer.error_code = ErrorCode.INVALID_TXN_STATE
         return None
-    if partition.settings.compacted and any(record.key is None for record in read_records(batch)):
+    if partition.settings.compacted and has_null_key(batch):
         raise InvalidRecords("a compacted topic takes no record without a key")
     all_replicas = request.acks == _ACKS_ALL
     answer.base_offset = partition.append(batch, header, all_replicas=all_replicas).base_offset

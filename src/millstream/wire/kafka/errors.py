@@ -2,6 +2,7 @@
 
     WireError
     ├── MalformedMessage       a request, a response or a field that cannot be decoded
+    ├── Unanswerable           a request that is refused and that has no answer to say so
     └── InvalidBatch           a record batch that must not be stored
         ├── CorruptBatch           the checksum or the framing is wrong
         ├── UnsupportedCodec       an unknown compression codec
@@ -28,6 +29,10 @@ class WireError(MillstreamError):
 
 class MalformedMessage(WireError):
     """A message cannot be decoded: it is too short, a length is impossible, or text is not UTF-8."""
+
+
+class Unanswerable(WireError):
+    """A request is refused that wants no answer; only the end of its connection can say so."""
 
 
 class InvalidBatch(WireError):

@@ -30,9 +30,11 @@ from millstream.wire.kafka.primitives import signed_varint
 from millstream.wire.kafka.record_places import misplaced
 from millstream.wire.limits import INFLATED_BATCH_BYTES_MAX, INFLATED_REQUEST_BYTES_MAX
 
-__all__ = ["InflationBudget", "build_batch", "check_batch", "read_records"]
+__all__ = ["InflationBudget", "build_batch", "check_batch", "first_late_record", "has_null_key", "read_records"]
 
 _CODECS: Final = {int(codec): codec for codec in Codec}
+_NULL: Final = 1
+"""The first byte of a length of -1."""
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _TIME_END_MS: Final = 2**63
 """The first time that an int64 does not hold. A delta may lead there, and an answer could not carry it."""
@@ -130,11 +132,7 @@ def read_records(batch: memoryview) -> Iterator[Record]:
         CorruptBatch: the body cannot be decompressed.
         InvalidRecords: the records do not fit the body.
     """
-    header = read_frame_header(batch)
-    try:
-        body = decompress(Codec(header.attributes & CODEC_MASK), batch[HEADER_BYTES : header.size])
-    except CompressionError as error:
-        raise CorruptBatch(str(error)) from None
+    header, body = _opened(batch)
     append_time = bool(header.attributes & Attributes.LOG_APPEND_TIME)
     position = 0
     try:
@@ -165,6 +163,63 @@ def read_records(batch: memoryview) -> Iterator[Record]:
             position = stop
     except IndexError:
         raise InvalidRecords("a batch ends before its records do") from None
+
+
+def first_late_record(batch: memoryview, timestamp_ms: int, min_offset: int) -> tuple[int, int] | None:
+    """Find the first record in a stored batch that is as late as a time, looking at nothing else of the records.
+
+    Args:
+        batch: one whole frame of magic 2.
+        timestamp_ms: the time.
+        min_offset: records before this offset do not count.
+
+    Returns:
+        Its offset and its time; None if there is none.
+
+    Raises:
+        CorruptBatch, InvalidRecords: as `read_records`.
+    """
+    header, body = _opened(batch)
+    first_index = max(min_offset - header.base_offset, 0)
+    if header.attributes & Attributes.LOG_APPEND_TIME:
+        late = header.max_timestamp >= timestamp_ms and first_index < header.record_count
+        return (header.base_offset + first_index, header.max_timestamp) if late else None
+    position = 0
+    for index in range(header.record_count):
+        length, position = _varint(body, position)
+        if index >= first_index:
+            delta, _ = _varint(body, position + 1)
+            found_ms = header.first_timestamp + delta
+            if found_ms >= _TIME_END_MS:
+                raise InvalidRecords("the time of a record has more than 64 bits")
+            if found_ms >= timestamp_ms:
+                return header.base_offset + index, found_ms
+        position += length
+    return None
+
+
+def has_null_key(batch: memoryview) -> bool:
+    """Whether a batch that `check_batch` has let through holds a record without a key."""
+    header, body = _opened(batch)
+    position = 0
+    for _ in range(header.record_count):
+        length, position = _varint(body, position)
+        field = position + 1  # behind the attributes
+        for _ in range(2):  # the deltas of time and offset
+            _, field = _raw_varint(body, field)
+        if body[field] == _NULL:
+            return True
+        position += length
+    return False
+
+
+def _opened(batch: memoryview) -> tuple[FrameHeader, memoryview]:
+    """The header and the decompressed body of a stored batch. Raises CorruptBatch."""
+    header = read_frame_header(batch)
+    try:
+        return header, decompress(Codec(header.attributes & CODEC_MASK), batch[HEADER_BYTES : header.size])
+    except CompressionError as error:
+        raise CorruptBatch(str(error)) from None
 
 
 def _bytes(body: memoryview, position: int) -> tuple[bytes | None, int]:

@@ -32,6 +32,7 @@ NEVER_ANSWERED = {
     storage_errors.DataDirectoryInUse,  # before there are any clients
     storage_errors.DataDirectoryUnusable,
     wire_errors.MalformedMessage,  # the connection is closed
+    wire_errors.Unanswerable,  # likewise
     compression.CompressionError,  # `check_batch` turns it into CorruptBatch
 }
 

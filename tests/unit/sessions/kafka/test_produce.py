@@ -11,6 +11,7 @@ from millstream.model.record import Record
 from millstream.storage.flusher import FLUSH_LANE
 from millstream.wire.compression import Codec
 from millstream.wire.kafka.error_codes import ErrorCode
+from millstream.wire.kafka.errors import Unanswerable
 from millstream.wire.kafka.messages.produce import PRODUCE, PartitionProduceData, ProduceRequest, TopicProduceData
 from millstream.wire.kafka.records import build_batch
 from tests.support.batches import batch, read_all
@@ -51,10 +52,12 @@ def test_acks_1_is_answered_at_once(talk: Conversation) -> None:
     assert pending.result().responses[0].partition_responses[0].base_offset == 0
 
 
-def test_acks_0_is_not_answered_even_when_it_fails(talk: Conversation) -> None:
+def test_acks_0_is_not_answered_and_ends_the_connection_when_it_fails(talk: Conversation) -> None:
     assert talk.send(PRODUCE, produce_request(fresh(talk), acks=ACKS_NONE), BY_NAME) is None
-    assert talk.send(PRODUCE, produce_request(b"rubbish", acks=ACKS_NONE), BY_NAME) is None
-    assert talk.send(PRODUCE, produce_request(fresh(talk), acks=ACKS_NONE, name="none"), BY_NAME) is None
+    with pytest.raises(Unanswerable, match="CORRUPT_MESSAGE"):
+        talk.send(PRODUCE, produce_request(b"rubbish", acks=ACKS_NONE), BY_NAME)
+    with pytest.raises(Unanswerable, match="UNKNOWN_TOPIC_OR_PARTITION"):
+        talk.send(PRODUCE, produce_request(fresh(talk), acks=ACKS_NONE, name="none"), BY_NAME)
     assert talk.partition().log.end_offset == 1
 
 
