@@ -135,10 +135,3 @@ def test_every_module_is_tested() -> None:
     assert "millstream.broker.group" in modules
     assert modules - tested - handlers - TESTED_BY_NAME == set()
     assert modules >= TESTED_BY_NAME
-
-
-def test_the_project_does_not_say_where_it_was_made() -> None:
-    for source in SOURCES + TESTS:
-        text = source.read_text()
-        assert "/" + "work/" not in text, path_of(source)
-        assert "/tmp/" + "w/" not in text, path_of(source)
