@@ -33,7 +33,7 @@ class Shape:
 SHAPES: Final = (
     Shape("1 record", 1, 0, 64),
     Shape("100 records", 100, 0, 32),
-    Shape("16 KB", 0, 16_000, 16),
+    Shape("16 KB", 0, 16_000, 64),
     Shape("128 KB", 0, 128_000, 8),
     Shape("1 MB", 0, 1_000_000, 4),
 )
