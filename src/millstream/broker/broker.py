@@ -4,6 +4,7 @@ import logging
 from typing import Final
 from uuid import UUID
 
+from millstream.broker.documents import Documents
 from millstream.broker.groups import Groups
 from millstream.broker.offsets import Offsets
 from millstream.broker.partition import Partition
@@ -50,6 +51,7 @@ class Broker:
         self.topics = Topics(runtime, directory, store, self._flusher, settings)
         self.topics.load(snapshot.topics, snapshot.dropped)
         self.groups = Groups(runtime, settings, Offsets(store, snapshot.offsets))
+        self.documents = Documents(store, snapshot.documents)
         self.producer_ids = ProducerIds(store, snapshot.values)
         self.cluster_id = snapshot.values.get(CLUSTER_ID) or self._new_cluster_id()
         self._upkeep_timer: Timer | None = None

@@ -65,6 +65,13 @@ class Magic(IntEnum):
     """The encoding of a frame's body. Any two values differ in at least two bits."""
 
     KAFKA_V2 = 2
+    """The records of a Kafka batch of magic 2."""
+    PULSAR_ENTRY = 4
+    """A Pulsar entry as its producer sent it: from its 0x0e01 on or, without a checksum, from its metadata size on."""
+    IGGY_BATCH = 8
+    """Messages of an Iggy client, behind a prefix that names their layout."""
+    KAFKA07_SET = 16
+    """A message set of the Kafka 0.7 format."""
 
 
 class Attributes:

@@ -14,10 +14,12 @@ from uuid import UUID
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     Connection,
     Engine,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -27,7 +29,9 @@ from sqlalchemy import (
     delete,
     event,
     insert,
+    inspect,
     select,
+    text,
 )
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -38,11 +42,13 @@ from millstream.storage.errors import StorageError
 __all__ = [
     "Change",
     "CommittedOffset",
+    "DeleteDocument",
     "DeleteOffsets",
     "DeleteTopic",
     "ForgetTopic",
     "MetadataFailed",
     "MetadataStore",
+    "PutDocument",
     "PutOffset",
     "PutTopic",
     "PutValue",
@@ -83,6 +89,15 @@ _offsets = Table(
     Column("leader_epoch", Integer, nullable=False),
     Column("note", Text, nullable=False),
     Column("committed_ms", BigInteger, nullable=False),
+    Column("acknowledged", LargeBinary),
+    Column("subscription", Boolean),
+)
+_documents = Table(
+    "documents",
+    _tables,
+    Column("kind", String, primary_key=True),
+    Column("key", String, primary_key=True),
+    Column("value", Text, nullable=False),
 )
 _DELETE_OFFSET: Final = delete(_offsets).where(
     _offsets.c.group_id == bindparam("key_group"),
@@ -117,12 +132,16 @@ class CommittedOffset:
         leader_epoch: as the client gave it, -1 for none.
         note: text the client keeps with it.
         committed_ms: when it was committed.
+        acknowledged: records behind the offset that are done with all the same; the encoding is the broker's.
+        subscription: whether it stands for a subscription, which lasts until it is ended, however long it rests.
     """
 
     offset: int
     leader_epoch: int
     note: str
     committed_ms: int
+    acknowledged: bytes = b""
+    subscription: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,17 +192,44 @@ class DeleteOffsets:
     partition: int = -1
 
 
-Change = PutValue | PutTopic | DeleteTopic | ForgetTopic | PutOffset | DeleteOffsets
+@dataclass(frozen=True, slots=True)
+class PutDocument:
+    """Set a document: what is durable of one noun (a namespace, a schema, a user) that needs no table of its own.
+
+    Args:
+        kind: the noun.
+        key: which one, unique in its kind.
+        value: JSON.
+    """
+
+    kind: str
+    key: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteDocument:
+    """Delete a document, if it is there."""
+
+    kind: str
+    key: str
+
+
+Change = PutValue | PutTopic | DeleteTopic | ForgetTopic | PutOffset | DeleteOffsets | PutDocument | DeleteDocument
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All of the store at the start. Offsets by (group, topic id, partition); dropped topics still may have files."""
+    """All of the store at the start.
+
+    Offsets by (group, topic id, partition), documents by (kind, key); dropped topics still may have files.
+    """
 
     values: dict[str, str]
     topics: list[StoredTopic]
     dropped: list[UUID]
     offsets: dict[tuple[str, UUID, int], CommittedOffset]
+    documents: dict[tuple[str, str], str] = field(default_factory=dict)
 
 
 class MetadataStore:
@@ -209,6 +255,7 @@ class MetadataStore:
         """
         try:
             _tables.create_all(self._engine)
+            _add_columns(self._engine)
             with self._engine.connect() as connection:
                 return _load(connection)
         except SQLAlchemyError as error:
@@ -289,6 +336,18 @@ def _engine(url: str, *, durable: bool) -> Engine:
     return engine
 
 
+def _add_columns(engine: Engine) -> None:
+    """Give tables that an earlier version made the columns they lack; such columns allow nulls."""
+    inspector = inspect(engine)
+    for table in _tables.sorted_tables:
+        present = {column["name"] for column in inspector.get_columns(table.name)}
+        for column in table.columns:
+            if column.name not in present:
+                type_ = column.type.compile(engine.dialect)
+                with engine.begin() as connection:
+                    connection.execute(text(f'ALTER TABLE {table.name} ADD COLUMN "{column.name}" {type_}'))
+
+
 def _reason(error: SQLAlchemyError) -> str:
     return str(getattr(error, "orig", None) or error).splitlines()[0]
 
@@ -312,12 +371,18 @@ def _load(connection: Connection) -> Snapshot:
     ]
     offsets = {
         (row.group_id, UUID(row.topic_id), row.partition): CommittedOffset(
-            row.offset, row.leader_epoch, row.note, row.committed_ms
+            row.offset,
+            row.leader_epoch,
+            row.note,
+            row.committed_ms,
+            row.acknowledged or b"",
+            bool(row.subscription),
         )
         for row in connection.execute(select(_offsets))
     }
     dropped = [UUID(row.id) for row in connection.execute(select(_dropped))]
-    return Snapshot(values, topics, dropped, offsets)
+    documents = {(row.kind, row.key): row.value for row in connection.execute(select(_documents))}
+    return Snapshot(values, topics, dropped, offsets, documents)
 
 
 def _apply(connection: Connection, change: Change) -> None:
@@ -351,6 +416,11 @@ def _apply(connection: Connection, change: Change) -> None:
             connection.execute(_DELETE_OFFSET, _offset_key(group_id, topic_id, partition))
         case PutOffset():
             _put_offsets(connection, [change])
+        case PutDocument(kind, key, value):
+            _delete_document(connection, kind, key)
+            connection.execute(insert(_documents).values(kind=kind, key=key, value=value))
+        case DeleteDocument(kind, key):
+            _delete_document(connection, kind, key)
 
 
 def _offset_key(group_id: str, topic_id: UUID, partition: int) -> dict[str, object]:
@@ -372,6 +442,8 @@ def _put_offsets(connection: Connection, changes: Iterable[Change]) -> None:
                 "leader_epoch": committed.leader_epoch,
                 "note": committed.note,
                 "committed_ms": committed.committed_ms,
+                "acknowledged": committed.acknowledged,
+                "subscription": committed.subscription,
             }
             for (group_id, topic_id, partition), committed in latest.items()
         ],
@@ -381,3 +453,7 @@ def _put_offsets(connection: Connection, changes: Iterable[Change]) -> None:
 def _delete_topic(connection: Connection, topic_id: UUID) -> None:
     connection.execute(delete(_topics).where(_topics.c.id == str(topic_id)))
     connection.execute(delete(_configs).where(_configs.c.topic_id == str(topic_id)))
+
+
+def _delete_document(connection: Connection, kind: str, key: str) -> None:
+    connection.execute(delete(_documents).where(_documents.c.kind == kind, _documents.c.key == key))

@@ -13,10 +13,12 @@ from millstream.storage.metadata import (
     METADATA_LANE,
     Change,
     CommittedOffset,
+    DeleteDocument,
     DeleteOffsets,
     DeleteTopic,
     MetadataFailed,
     MetadataStore,
+    PutDocument,
     PutOffset,
     PutTopic,
     PutValue,
@@ -207,3 +209,26 @@ def test_a_fault_of_ours_fails_one_change_and_stops_no_other(stores: Stores) -> 
         pendings[0].result()
     pendings[1].result()
     assert stores.found().values == {"a": "b"}
+
+
+def test_documents_last_until_they_are_deleted(stores: Stores) -> None:
+    stores.submit(PutDocument("user", "ada", '{"id": 1}'), PutDocument("schema", "ada", "{}"))
+    stores.submit(PutDocument("user", "ada", '{"id": 2}'), DeleteDocument("schema", "ada"))
+    assert stores.found().documents == {("user", "ada"): '{"id": 2}'}
+
+
+def test_a_subscription_keeps_what_is_acknowledged_behind_its_offset(stores: Stores) -> None:
+    committed = CommittedOffset(4, -1, "", 7, acknowledged=b"\x01\x02", subscription=True)
+    stores.submit(PutOffset("billing", ORDERS.id, 0, committed))
+    assert stores.found().offsets == {("billing", ORDERS.id, 0): committed}
+
+
+def test_a_database_of_an_earlier_version_gets_the_columns_it_lacks(stores: Stores) -> None:
+    with sqlite3.connect(stores.path) as connection:
+        connection.execute(
+            "CREATE TABLE group_offsets (group_id VARCHAR NOT NULL, topic_id VARCHAR(36) NOT NULL, partition INTEGER"
+            " NOT NULL, offset BIGINT NOT NULL, leader_epoch INTEGER NOT NULL, note TEXT NOT NULL, committed_ms BIGINT"
+            " NOT NULL, PRIMARY KEY (group_id, topic_id, partition))"
+        )
+        connection.execute("INSERT INTO group_offsets VALUES ('g', ?, 0, 5, -1, '', 9)", (str(ORDERS.id),))
+    assert stores.found().offsets == {("g", ORDERS.id, 0): CommittedOffset(5, -1, "", 9)}

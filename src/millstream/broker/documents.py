@@ -1,0 +1,73 @@
+"""Documents: what is durable of nouns that are few, small and read whole, such as namespaces, schemas and users."""
+
+import json
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from millstream.model.errors import MillstreamError
+from millstream.model.pending import Pending
+from millstream.storage.metadata import Change, DeleteDocument, MetadataStore, PutDocument
+
+__all__ = ["Documents"]
+
+Document = Mapping[str, Any]
+"""Anything JSON can hold, by name."""
+
+
+class Documents:
+    """All documents, in memory and in the metadata store.
+
+    Args:
+        store: where they last.
+        loaded: what the store held at the start, JSON by (kind, key).
+    """
+
+    def __init__(self, store: MetadataStore, loaded: Mapping[tuple[str, str], str]) -> None:
+        self._store = store
+        self._kinds: dict[str, dict[str, Document]] = {}
+        for (kind, key), value in loaded.items():
+            self._kinds.setdefault(kind, {})[key] = json.loads(value)
+
+    def of_kind(self, kind: str) -> Mapping[str, Document]:
+        """The documents of one kind, by key; the view follows later changes."""
+        return MappingProxyType(self._kinds.setdefault(kind, {}))
+
+    def find(self, kind: str, key: str) -> Document | None:
+        """One document, None if there is none."""
+        return self._kinds.get(kind, {}).get(key)
+
+    def put(self, kind: str, key: str, value: Document) -> Pending[None]:
+        """Set a document. It is seen at once, so that the next change builds on this one.
+
+        Returns:
+            Resolves once it lasts; fails with MetadataFailed, and then it is taken back.
+        """
+        return self._change(kind, key, dict(value), PutDocument(kind, key, json.dumps(value)))
+
+    def delete(self, kind: str, key: str) -> Pending[None]:
+        """Delete a document; as `put`."""
+        return self._change(kind, key, None, DeleteDocument(kind, key))
+
+    def _change(self, kind: str, key: str, value: Document | None, change: Change) -> Pending[None]:
+        documents = self._kinds.setdefault(kind, {})
+        before = documents.get(key)
+        _set(documents, key, value)
+
+        def take_back(pending: Pending[None]) -> None:
+            try:
+                pending.result()
+            except MillstreamError:
+                if documents.get(key) is value:
+                    _set(documents, key, before)
+
+        stored = self._store.submit([change])
+        stored.when_done(take_back)
+        return stored
+
+
+def _set(documents: dict[str, Document], key: str, value: Document | None) -> None:
+    if value is None:
+        documents.pop(key, None)
+    else:
+        documents[key] = value
