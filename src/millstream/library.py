@@ -9,12 +9,12 @@ from types import TracebackType
 
 import uvloop
 
-from millstream.server.config import ServerConfig
+from millstream.server.config import LISTENER_NAMES, ServerConfig
 from millstream.server.server import Server
 
 __all__ = ["Broker", "running"]
 
-_EVERY_LISTENER_ON_A_FREE_PORT = ("kafka=127.0.0.1:0",)
+_EVERY_LISTENER_ON_A_FREE_PORT = tuple(f"{name}=127.0.0.1:0" for name, port in LISTENER_NAMES.items() if port)
 
 
 class Broker:
@@ -47,6 +47,11 @@ class Broker:
     def kafka(self) -> str:
         """Where Kafka clients connect, as HOST:PORT."""
         return self.addresses["kafka"]
+
+    @property
+    def http(self) -> str:
+        """Where HTTP clients connect, as HOST:PORT."""
+        return self.addresses["http"]
 
     @property
     def addresses(self) -> Mapping[str, str]:

@@ -2,7 +2,7 @@
 
     MillstreamError
     ├── IoFailed                             the operating system refused
-    ├── wire.kafka.errors.WireError          a peer's bytes do not follow its protocol
+    ├── wire.errors.WireError                a peer's bytes do not follow its protocol
     ├── storage.errors.StorageError          the log or its disk refuses
     ├── broker.errors.BrokerError            a request that the rules of the log forbid
     └── server.errors.ServerError            a setting or a listener that cannot be used

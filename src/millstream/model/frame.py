@@ -67,7 +67,7 @@ class Magic(IntEnum):
     KAFKA_V2 = 2
     """The records of a Kafka batch of magic 2."""
     PULSAR_ENTRY = 4
-    """A Pulsar entry as its producer sent it: from its 0x0e01 on or, without a checksum, from its metadata size on."""
+    """A Pulsar entry as its producer sent it: from its 0x0e01 on, or from its metadata size if it has no checksum."""
     IGGY_BATCH = 8
     """Messages of an Iggy client, behind a prefix that names their layout."""
     KAFKA07_SET = 16

@@ -25,9 +25,12 @@ from millstream.server.errors import BadSetting
 __all__ = ["DEFAULT_DATA_DIR", "LISTENER_NAMES", "Address", "ServerConfig", "parse_listen"]
 
 DEFAULT_DATA_DIR: Final = "millstream-data"
-LISTENER_NAMES: Final[Mapping[str, int]] = {"kafka": 9092}
-"""The listeners that this version has, each with its usual port."""
-_PLANNED: Final = ("kafka07", "pulsar", "iggy", "http", "any")
+LISTENER_NAMES: Final[Mapping[str, int | None]] = {
+    "kafka": 9092,
+    "http": 8080,
+    "any": None,
+}
+"""The listeners, each with the port on which it listens unless told otherwise; None for only if told."""
 _FILE_KEYS: Final = {"data-dir", "listen", "settings"}
 _PORT_MAX: Final = 65535
 _PORT_DIGITS: Final = 5
@@ -57,7 +60,7 @@ class ServerConfig:
 
     data_dir: str = DEFAULT_DATA_DIR
     listeners: Mapping[str, Address] = field(
-        default_factory=lambda: {name: Address("127.0.0.1", port) for name, port in LISTENER_NAMES.items()}
+        default_factory=lambda: {name: Address("127.0.0.1", port) for name, port in LISTENER_NAMES.items() if port}
     )
     settings: BrokerSettings = field(default_factory=lambda: BrokerSettings({}))
     advertised: Mapping[str, Address] = field(default_factory=dict)
@@ -119,8 +122,7 @@ def parse_listen(text: str) -> tuple[str, Address]:
         raise BadSetting(f"--listen takes NAME=HOST:PORT, such as kafka=127.0.0.1:9092, not {text!r}")
     if name not in LISTENER_NAMES:
         known = ", ".join(LISTENER_NAMES)
-        why = "is not part of this version yet" if name in _PLANNED else "does not exist"
-        raise BadSetting(f"the listener {name!r} {why}; there is {known}")
+        raise BadSetting(f"the listener {name!r} does not exist; there are {known}")
     if not port.isdecimal() or len(port) > _PORT_DIGITS or int(port) > _PORT_MAX:
         raise BadSetting(f"a port is a number up to {_PORT_MAX}, not {port!r}")
     return name, Address(host.strip("[]") or "127.0.0.1", int(port))

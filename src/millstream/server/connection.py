@@ -1,4 +1,4 @@
-"""One connection of a length-prefixed protocol: bytes in, answers out, in order.
+"""One connection of a protocol that speaks in frames: bytes in, answers out, in order.
 
 The unit of work is what one read of the socket brought. All whole frames in it are served in place, as views of the
 receive buffer; all answers that are ready leave in one write. An answer that must wait holds back those behind it,
@@ -7,21 +7,17 @@ not the serving of the requests.
 
 import asyncio
 import logging
-import struct
 from collections import deque
 from typing import Final, Protocol, cast
 
 from millstream.model.pending import Pending
-from millstream.wire.kafka.errors import WireError
+from millstream.sessions.session import Buffer, Endpoint, Service
+from millstream.wire.errors import WireError
 
-__all__ = ["ANSWERS_WAITING_MAX", "WRITE_BUFFER_HIGH_BYTES", "FramedConnection", "Session"]
+__all__ = ["ANSWERS_WAITING_MAX", "WRITE_BUFFER_HIGH_BYTES", "FramedConnection", "Owner"]
 
 _log = logging.getLogger(__name__)
 
-Buffer = bytes | bytearray | memoryview
-Answer = list[Buffer] | Pending[list[Buffer]] | None
-
-_LENGTH: Final = struct.Struct(">i")
 _BUFFER_BYTES_FIRST: Final = 16 * 1024
 """Receive buffer of a new connection: most requests fit, and a thousand idle connections take 16 MiB."""
 _BUFFER_BYTES_BUSY: Final = 256 * 1024
@@ -40,27 +36,8 @@ ANSWERS_WAITING_MAX: Final = 1000
 """Answers that one connection may wait for; then its requests are left in the socket until some are given."""
 
 
-class Session(Protocol):
-    """Serves the frames of one connection."""
-
-    def handle(self, frame: memoryview) -> Answer:
-        """Serve one frame; see `millstream.sessions.kafka.session.KafkaSession.handle`."""
-
-    def finish(self) -> None:
-        """Answer what waits for more data with what there is."""
-
-    def close(self) -> None:
-        """Call off everything that waits: the peer is gone."""
-
-
 class Owner(Protocol):
     """Who keeps track of connections."""
-
-    request_bytes_max: int
-    request_bytes_min: int
-
-    def session(self, connection: "FramedConnection") -> Session:
-        """Make the session of a new connection."""
 
     def opened(self, connection: "FramedConnection") -> None:
         """A connection has begun."""
@@ -68,15 +45,24 @@ class Owner(Protocol):
     def closed(self, connection: "FramedConnection") -> None:
         """A connection has ended."""
 
+    def endpoint(self, listener: str, local_host: str) -> Endpoint | None:
+        """Where a peer is told to reach a listener; see `Peer.endpoint`.
+
+        Args:
+            local_host: the address by which that peer came.
+        """
+
 
 class FramedConnection(asyncio.BufferedProtocol):
-    """A connection whose frames are preceded by their length as int32.
+    """A connection: a `millstream.sessions.session.Peer` to its session.
 
     Args:
-        owner: keeps track of it, and knows its limits.
+        service: makes its session.
+        owner: keeps track of it.
     """
 
-    def __init__(self, owner: Owner) -> None:
+    def __init__(self, service: Service, owner: Owner) -> None:
+        self._service = service
         self._owner = owner
         self._loop = asyncio.get_running_loop()
         self._buffer = bytearray(_BUFFER_BYTES_FIRST)
@@ -88,8 +74,9 @@ class FramedConnection(asyncio.BufferedProtocol):
         self._flush_due = False
         self._closing = False
         self._stopping = False
-        self.peer = self.peer_host = "?"
-        self.local: tuple[str, int] = ("", 0)
+        self._holds = 0
+        self.address = self.host = "?"
+        self._local_host = ""
         self.last_request_s = self._loop.time()
 
     # What the event loop calls
@@ -100,10 +87,10 @@ class FramedConnection(asyncio.BufferedProtocol):
         transport.set_write_buffer_limits(high=WRITE_BUFFER_HIGH_BYTES)
         peer = transport.get_extra_info("peername")
         local = transport.get_extra_info("sockname")
-        self.peer = f"{peer[0]}:{peer[1]}" if peer else "?"
-        self.peer_host = peer[0] if peer else "?"
-        self.local = (local[0], local[1]) if local else ("", 0)
-        self._session = self._owner.session(self)
+        self.address = f"{peer[0]}:{peer[1]}" if peer else "?"
+        self.host = peer[0] if peer else "?"
+        self._local_host = local[0] if local else ""
+        self._session = self._service.session(self)
         self._owner.opened(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -112,6 +99,13 @@ class FramedConnection(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         self._filled += nbytes
         self._serve()
+
+    def take(self, head: bytes) -> None:
+        """Take the first bytes, which something else has read to see what the peer speaks."""
+        self._buffer = bytearray(max(len(head), _BUFFER_BYTES_FIRST))
+        self._buffer[: len(head)] = head
+        self._read_until = len(self._buffer)
+        self.buffer_updated(len(head))
 
     def eof_received(self) -> bool:
         return False
@@ -127,6 +121,7 @@ class FramedConnection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._writing_paused = False
+        self._session.resume()
         self._go_on()
 
     # Frames in
@@ -134,22 +129,22 @@ class FramedConnection(asyncio.BufferedProtocol):
     def _serve(self) -> None:
         """Serve all whole frames in the buffer, write what is ready, and make room for the next read."""
         view = memoryview(self._buffer)
+        session = self._session
         position = 0
         out: list[Buffer] = []
         frame_bytes = 0
-        while not self._closing and not self._must_wait():
-            left = self._filled - position
-            if left < _LENGTH.size:
+        while position < self._filled and not self._closing and not self._must_wait():
+            try:
+                frame_bytes = session.measure(view[position : self._filled])
+            except WireError as error:
+                self._refuse(str(error), out)
                 break
-            (frame_bytes,) = _LENGTH.unpack_from(view, position)
-            if not self._owner.request_bytes_min <= frame_bytes <= self._owner.request_bytes_max:
-                self._refuse(f"a request of {frame_bytes} bytes", out)
+            if not frame_bytes or self._filled - position < frame_bytes:
                 break
-            if left - _LENGTH.size < frame_bytes:
-                break
-            start = position + _LENGTH.size
-            position = start + frame_bytes
+            start = position + session.prefix_bytes
+            position += frame_bytes
             self._serve_frame(view[start:position], out)
+            frame_bytes = 0
         if out:
             self._write(out)
         del view
@@ -167,7 +162,7 @@ class FramedConnection(asyncio.BufferedProtocol):
             return
         except Exception:  # noqa: BLE001 - see below
             # Ours, whatever it is: loud, and at the cost of this connection alone.
-            _log.exception("internal error peer=%s: the connection is closed", self.peer)
+            _log.exception("internal error peer=%s: the connection is closed", self.address)
             self._end(out)
             return
         if answer is None:
@@ -184,20 +179,21 @@ class FramedConnection(asyncio.BufferedProtocol):
             out += answer
 
     def _must_wait(self) -> bool:
-        return self._stopping or self._writing_paused or len(self._answers) >= ANSWERS_WAITING_MAX
+        return bool(
+            self._stopping or self._writing_paused or self._holds or len(self._answers) >= ANSWERS_WAITING_MAX
+        )
 
     def _make_room(self, position: int, frame_bytes: int) -> None:
-        """Drop what was served, and see that the next frame can arrive.
+        """Drop what was served, and see that the next frame, whose size may be known already, can arrive.
 
         The buffer doubles as bytes come in: while reads fill it, up to `_BUFFER_BYTES_BUSY`; for a frame that is
         longer, up to what the frame says it takes.
         """
         left = self._filled - position
         capacity = len(self._buffer)
-        frame_end = frame_bytes + _LENGTH.size if left >= _LENGTH.size else 0
         wanted = capacity
         if self._filled == capacity:
-            wanted = max(min(capacity * 2, _BUFFER_BYTES_BUSY), min(capacity * 2, frame_end), capacity)
+            wanted = max(min(capacity * 2, _BUFFER_BYTES_BUSY), min(capacity * 2, frame_bytes), capacity)
         elif not left and capacity > _BUFFER_BYTES_KEPT:
             wanted = _BUFFER_BYTES_FIRST
         with memoryview(self._buffer) as old:
@@ -208,8 +204,8 @@ class FramedConnection(asyncio.BufferedProtocol):
                 old[:left] = old[position : self._filled]
         self._filled = left
         self._read_until = wanted
-        if _LARGE_FRAME_BYTES < frame_end < wanted and left < frame_end:
-            self._read_until = frame_end
+        if _LARGE_FRAME_BYTES < frame_bytes < wanted and left < frame_bytes:
+            self._read_until = frame_bytes
 
     # Answers out
 
@@ -232,7 +228,7 @@ class FramedConnection(asyncio.BufferedProtocol):
                 try:
                     answer = answer.result()
                 except Exception:  # noqa: BLE001 - ours, as in `_serve_frame`
-                    _log.exception("internal error peer=%s: the connection is closed", self.peer)
+                    _log.exception("internal error peer=%s: the connection is closed", self.address)
                     self._end(out)
                     return
             self._answers.popleft()
@@ -256,6 +252,33 @@ class FramedConnection(asyncio.BufferedProtocol):
             if not self._reading_paused and not self._closing:
                 self._transport.resume_reading()
 
+    # What its session asks for
+
+    def endpoint(self, listener: str) -> Endpoint | None:
+        """Where this peer is told to reach a listener; see `Peer.endpoint`."""
+        return self._owner.endpoint(listener, self._local_host)
+
+    def send(self, buffers: list[Buffer]) -> None:
+        """Write at once, whatever answers are due."""
+        if not self._closing:
+            self._write(buffers)
+
+    def hold(self) -> None:
+        """Serve no more requests until `release`."""
+        self._holds += 1
+
+    def release(self) -> None:
+        """Take back one `hold`."""
+        self._holds -= 1
+        if not self._holds and self._reading_paused:
+            # Not from within: whoever releases may be in the midst of serving.
+            self._loop.call_soon(self._go_on)
+
+    def end(self, reason: str) -> None:
+        """End the connection, with a line in the log."""
+        if not self._closing:
+            self._refuse(reason, [])
+
     def room_bytes(self) -> int:
         """Bytes that may still be queued for the peer; never negative."""
         return max(ROOM_BYTES - self._transport.get_write_buffer_size(), 0)
@@ -273,7 +296,7 @@ class FramedConnection(asyncio.BufferedProtocol):
     # The end
 
     def _refuse(self, reason: str, out: list[Buffer]) -> None:
-        _log.warning("connection refused peer=%s reason=%s", self.peer, reason)
+        _log.warning("connection refused peer=%s reason=%s", self.address, reason)
         self._end(out)
 
     def _end(self, out: list[Buffer]) -> None:

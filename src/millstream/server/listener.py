@@ -1,54 +1,76 @@
-"""A listener: an address, the connections that came in on it, and what their sessions share."""
+"""A listener: an address, and the connections that came in on it."""
 
 import asyncio
 import ipaddress
 import logging
-from typing import Final
+from collections.abc import Callable
+from typing import Final, Protocol
 
 from millstream.server.config import Address
-from millstream.server.connection import FramedConnection, Session
 from millstream.server.errors import ListenerFailed
-from millstream.sessions.kafka.call import Client, Endpoint, KafkaService
-from millstream.sessions.kafka.session import KafkaSession
+from millstream.server.places import Places
+from millstream.sessions.session import Endpoint
 
-__all__ = ["KafkaListener"]
+__all__ = ["Connection", "Listener"]
 
 _log = logging.getLogger(__name__)
 _BACKLOG: Final = 1024
-_ANY_ADDRESS: Final = {"", "0.0.0.0", "::"}  # noqa: S104 - compared with, never bound by default
 _IDLE_CHECK_S: Final = 30.0
 _CLOSE_CHECK_S: Final = 0.005
-_REQUEST_BYTES_MIN: Final = 10
-"""Bytes of a request header without a client id: API key, version, correlation id, and the length of the id."""
 
 
-class KafkaListener:
-    """Listens for Kafka clients.
+class Connection(Protocol):
+    """What a listener wants of each of its connections, whatever protocol it speaks."""
+
+    address: str
+    """The peer, for logs."""
+    last_request_s: float
+    """When the last request came, in the loop's time."""
+
+    @property
+    def closing(self) -> bool:
+        """Whether it ends once the peer has taken what was written to it."""
+
+    @property
+    def waiting(self) -> int:
+        """Answers that the peer waits for."""
+
+    def stop_serving(self) -> None:
+        """Serve no further requests; answers still go out."""
+
+    def close(self) -> None:
+        """Write what has been written so far, and end the connection."""
+
+    def abort(self) -> None:
+        """End the connection at once."""
+
+
+class Listener:
+    """Listens on one address.
 
     Args:
-        address: where.
-        service: what all Kafka connections share.
-        request_bytes_max: bytes of the largest request.
-        advertised: where clients are told to connect, if that is not where it listens.
+        name: its name, such as "kafka".
+        address: where; port 0 takes a free one.
+        connection: makes the protocol object of a new connection, which tells `opened` and `closed`.
+        places: where clients are told to connect.
         idle_ms: ms without a whole request, and with no answer due, after which a connection is closed.
     """
 
     def __init__(
         self,
+        name: str,
         address: Address,
-        service: KafkaService,
+        connection: Callable[["Listener"], asyncio.BaseProtocol],
+        places: Places,
         *,
-        request_bytes_max: int,
         idle_ms: int,
-        advertised: Address | None = None,
     ) -> None:
+        self.name = name
         self.address = address
-        self.request_bytes_max = request_bytes_max
-        self.request_bytes_min = _REQUEST_BYTES_MIN
-        self._service = service
-        self._advertised = advertised
+        self._connection = connection
+        self._places = places
         self._idle_s = idle_ms / 1000
-        self._connections: set[FramedConnection] = set()
+        self._connections: set[Connection] = set()
         self._server: asyncio.Server | None = None
         self._timer: asyncio.TimerHandle | None = None
 
@@ -57,11 +79,12 @@ class KafkaListener:
         loop = asyncio.get_running_loop()
         try:
             self._server = await loop.create_server(
-                lambda: FramedConnection(self), self.address.host, self.address.port, backlog=_BACKLOG
+                lambda: self._connection(self), self.address.host, self.address.port, backlog=_BACKLOG
             )
         except OSError as error:
             raise ListenerFailed(f"cannot listen on {self.address}: {error.strerror or error}") from None
         self.address = Address(self.address.host, self._server.sockets[0].getsockname()[1])
+        self._places.listening(self.name, self.address)
         if not _is_loopback(self.address.host):
             _log.warning(
                 "listening address=%s: everyone who reaches it can read and write; there is no authentication",
@@ -69,25 +92,19 @@ class KafkaListener:
             )
         self._look_for_idle()
 
-    def session(self, connection: FramedConnection) -> Session:
-        """Make the session of a new connection."""
-        told = self._advertised
-        if told is None:
-            # Who listens everywhere tells each client the address by which that client came.
-            host = connection.local[0] if self.address.host in _ANY_ADDRESS else self.address.host
-            told = Address(host, self.address.port)
-        client = Client(connection.peer_host, Endpoint(told.host, told.port), connection.room_bytes)
-        return KafkaSession(self._service, client)
+    def endpoint(self, listener: str, local_host: str) -> Endpoint | None:
+        """Where a peer is told to reach a listener, by name; "" for this one. See `Places.endpoint`."""
+        return self._places.endpoint(listener or self.name, local_host)
 
-    def opened(self, connection: FramedConnection) -> None:
+    def opened(self, connection: Connection) -> None:
         """Keep track of a connection."""
         self._connections.add(connection)
-        _log.info("connection opened peer=%s listener=kafka", connection.peer)
+        _log.info("connection opened peer=%s listener=%s", connection.address, self.name)
 
-    def closed(self, connection: FramedConnection) -> None:
+    def closed(self, connection: Connection) -> None:
         """Forget a connection."""
         self._connections.discard(connection)
-        _log.info("connection closed peer=%s listener=kafka", connection.peer)
+        _log.info("connection closed peer=%s listener=%s", connection.address, self.name)
 
     def _look_for_idle(self) -> None:
         loop = asyncio.get_running_loop()
@@ -99,7 +116,7 @@ class KafkaListener:
             if connection.closing:
                 connection.abort()  # since the last look the peer has not taken what was written to it
                 continue
-            _log.info("connection idle peer=%s", connection.peer)
+            _log.info("connection idle peer=%s", connection.address)
             connection.close()
 
     def stop_accepting(self) -> None:
@@ -108,7 +125,7 @@ class KafkaListener:
             self._server.close()
         if self._timer is not None:
             self._timer.cancel()
-        for connection in self._connections:
+        for connection in list(self._connections):
             connection.stop_serving()
 
     async def close_connections(self, patience_s: float) -> None:

@@ -8,10 +8,10 @@ from typing import Final, TypeVar
 from millstream.broker.broker import Broker
 from millstream.model.pending import Pending
 from millstream.server.config import ServerConfig
-from millstream.server.listener import KafkaListener
+from millstream.server.listener import Listener
+from millstream.server.places import Places
+from millstream.server.protocols import Protocols
 from millstream.server.runtime import LoopRuntime
-from millstream.sessions.kafka.call import KafkaService
-from millstream.sessions.kafka.fetch_sessions import FetchSessions
 from millstream.storage.directory import DataDirectory
 from millstream.storage.files import OsFiles
 from millstream.storage.metadata import MetadataStore
@@ -20,6 +20,8 @@ __all__ = ["Server"]
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
+_LOAD_AFTER_S: Final = 0.01
+"""Seconds after the start at which protocols are loaded that nobody has used yet: the ready line goes first."""
 _DRAIN_S: Final = 5.0
 """Seconds at a stop for peers to take the answers that were written to them."""
 
@@ -35,7 +37,8 @@ class Server:
         self._config = config
         self._runtime: LoopRuntime | None = None
         self._broker: Broker | None = None
-        self._listeners: dict[str, KafkaListener] = {}
+        self._protocols: Protocols | None = None
+        self._listeners: dict[str, Listener] = {}
 
     async def start(self) -> None:
         """Open the data directory and listen.
@@ -50,15 +53,11 @@ class Server:
         try:
             store = MetadataStore(runtime, f"sqlite:///{directory.metadata_path}", durable=settings.fsync)
             broker = self._broker = Broker(runtime, directory, store, settings)
-            sessions = FetchSessions(settings.fetch_sessions_max, runtime.random_bytes, runtime.monotonic_ms)
-            service = KafkaService(broker, sessions)
+            places = Places(self._config.advertised)
+            protocols = self._protocols = Protocols(broker, places)
             for name, address in self._config.listeners.items():
-                listener = KafkaListener(
-                    address,
-                    service,
-                    request_bytes_max=settings.request_bytes_max,
-                    idle_ms=settings.connections_max_idle_ms,
-                    advertised=self._config.advertised.get(name),
+                listener = Listener(
+                    name, address, protocols.connection, places, idle_ms=settings.connections_max_idle_ms
                 )
                 await listener.start()
                 self._listeners[name] = listener
@@ -66,6 +65,7 @@ class Server:
             await self._abandon(directory)
             raise
         _log.info("serving data_dir=%s %s", self._config.data_dir, self.addresses_line())
+        asyncio.get_running_loop().call_later(_LOAD_AFTER_S, protocols.load)
 
     async def _abandon(self, directory: DataDirectory) -> None:
         if self._broker is not None:
@@ -92,6 +92,8 @@ class Server:
             await asyncio.sleep(0)  # answers that this has settled are written now
         for listener in self._listeners.values():
             await listener.close_connections(_DRAIN_S)
+        if self._protocols is not None:
+            self._protocols.close()
         if self._runtime is not None:
             self._runtime.close()
         _log.info("stopped data_dir=%s", self._config.data_dir)

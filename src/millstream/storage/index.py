@@ -2,7 +2,7 @@
 
     <20-digit base offset>.index, little-endian:
     byte  size  field
-       0     8  magic and version, b"MSINDEX1"
+       0     8  magic and version, b"MSINDEX2"
        8     8  log_bytes        the log file was verified and flushed up to here
       16     8  next_offset      offset behind the last record of that part
       24     8  max_timestamp    ms; of all of that part, -1 if it is empty
@@ -10,7 +10,8 @@
       40     4  entry count      each: uint32 offset - base offset, uint32 position, int64 time
       44     4  hole count       each: int64 position, stop position, first offset, next offset
       48     4  producer bytes   see millstream.storage.producers
-      52        entries, holes, producers
+      52     4  encodings        the magic values of all frames of that part, or-ed: each is a bit of its own
+      56        entries, holes, producers
      end     4  crc32c of all before it
 
 An entry names the position of a frame, its base offset and the largest timestamp of all frames *before* it in
@@ -30,8 +31,8 @@ from crc32c import crc32c
 
 __all__ = ["Hole", "SegmentIndex", "decode_index", "encode_index"]
 
-_MAGIC: Final = b"MSINDEX1"
-_HEADER: Final = struct.Struct("<8sqqqqiii")
+_MAGIC: Final = b"MSINDEX2"
+_HEADER: Final = struct.Struct("<8sqqqqiiiI")
 _HOLE: Final = struct.Struct("<qqqq")
 _CRC: Final = struct.Struct("<I")
 INTERVAL_BYTES: Final = 4096
@@ -62,6 +63,7 @@ class SegmentIndex:
     next_offset: int = -1
     max_timestamp: int = -1
     max_timestamp_at: int = -1
+    encodings: int = 0
     offsets: "array[int]" = field(default_factory=lambda: array("I"))
     positions: "array[int]" = field(default_factory=lambda: array("I"))
     times: "array[int]" = field(default_factory=lambda: array("q"))
@@ -71,8 +73,11 @@ class SegmentIndex:
         if self.next_offset < 0:
             self.next_offset = self.base_offset
 
-    def add(self, base_offset: int, next_offset: int, position: int, size_bytes: int, max_timestamp: int) -> None:
+    def add(
+        self, base_offset: int, next_offset: int, position: int, size_bytes: int, max_timestamp: int, magic: int
+    ) -> None:
         """Take note of a frame that stands at a position."""
+        self.encodings |= magic
         if not self.positions or position - self.positions[-1] >= INTERVAL_BYTES:
             self.offsets.append(base_offset - self.base_offset)
             self.positions.append(position)
@@ -119,6 +124,7 @@ def encode_index(index: SegmentIndex, producers: bytes) -> bytes:
         len(index.offsets),
         len(index.holes),
         len(producers),
+        index.encodings,
     )
     holes = b"".join(_HOLE.pack(h.position, h.stop_position, h.first_offset, h.next_offset) for h in index.holes)
     whole = b"".join(
@@ -138,8 +144,10 @@ def decode_index(base_offset: int, content: bytes) -> tuple[SegmentIndex, bytes]
     (crc,) = _CRC.unpack_from(content, len(content) - _CRC.size)
     if crc32c(memoryview(content)[: -_CRC.size]) != crc:
         return None
-    _, log_bytes, next_offset, latest, latest_at, entries, holes, producer_bytes = _HEADER.unpack_from(content)
-    index = SegmentIndex(base_offset, log_bytes, next_offset, latest, latest_at)
+    _, log_bytes, next_offset, latest, latest_at, entries, holes, producer_bytes, encodings = _HEADER.unpack_from(
+        content
+    )
+    index = SegmentIndex(base_offset, log_bytes, next_offset, latest, latest_at, encodings)
     position = _HEADER.size
     for column in (index.offsets, index.positions, index.times):
         stop = position + entries * column.itemsize

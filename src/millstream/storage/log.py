@@ -72,7 +72,8 @@ class PartitionLog:
         start_offset: the first offset that may be read.
         producers: what idempotent producers wrote last.
 
-    `touched` says whether the log holds anything that its index files do not vouch for.
+    `touched` says whether the log holds anything that its index files do not vouch for, `encodings` which magic
+    values its frames have or had, or-ed: each is a bit of its own.
     """
 
     def __init__(
@@ -93,6 +94,9 @@ class PartitionLog:
         self.producers = producers
         self.failure: str | None = None
         self.touched = True
+        self.encodings = 0
+        for segment in segments:
+            self.encodings |= segment.encodings
         self._names_unsynced = True
         self._loaded: list[Segment] = []
         self._sealing: list[tuple[Segment, bytes]] = []
@@ -166,7 +170,8 @@ class PartitionLog:
             self.fail(f"a write failed: {error.strerror}")
             raise LogFailed(f"a write failed: {error.strerror}") from None
         next_offset = base_offset + header.last_offset_delta + 1
-        segment.note(base_offset, next_offset, position, size, header.max_timestamp)
+        segment.note(base_offset, next_offset, position, size, header.max_timestamp, header.magic)
+        self.encodings |= header.magic
         if header.producer_id >= 0:
             self.producers.record(header, base_offset, now_ms)
         return Appended(base_offset, duplicate=False)

@@ -54,6 +54,7 @@ class Segment:
         self.next_offset = index.next_offset
         self.max_timestamp = index.max_timestamp
         self.max_timestamp_at = index.max_timestamp_at
+        self.encodings = index.encodings
 
     @property
     def index(self) -> SegmentIndex:
@@ -106,10 +107,13 @@ class Segment:
         self.log_bytes = position + size_bytes
         return position
 
-    def note(self, base_offset: int, next_offset: int, position: int, size_bytes: int, max_timestamp: int) -> None:
+    def note(
+        self, base_offset: int, next_offset: int, position: int, size_bytes: int, max_timestamp: int, magic: int
+    ) -> None:
         """Take note of one frame that was appended."""
         index = self.index
-        index.add(base_offset, next_offset, position, size_bytes, max_timestamp)
+        index.add(base_offset, next_offset, position, size_bytes, max_timestamp, magic)
+        self.encodings = index.encodings
         self.next_offset = next_offset
         self.max_timestamp = index.max_timestamp
         self.max_timestamp_at = index.max_timestamp_at
@@ -241,7 +245,8 @@ def scan(
     segment.log_bytes = log_bytes
     while index.log_bytes < log_bytes:
         for position, header in walk_frames(segment.read_at, index.log_bytes, index.next_offset, log_bytes):
-            index.add(header.base_offset, header.last_offset + 1, position, header.size, header.max_timestamp)
+            next_ = header.last_offset + 1
+            index.add(header.base_offset, next_, position, header.size, header.max_timestamp, header.magic)
             if producers is not None and header.producer_id >= 0:
                 producers.record(header, header.base_offset, header.max_timestamp)
         if index.log_bytes == log_bytes:

@@ -5,14 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from millstream.server.config import DEFAULT_DATA_DIR, Address, ServerConfig, parse_listen
+from millstream.server.config import DEFAULT_DATA_DIR, LISTENER_NAMES, Address, ServerConfig, parse_listen
 from millstream.server.errors import BadSetting
 
 
 def test_the_defaults() -> None:
     config = ServerConfig.of()
     assert config.data_dir == os.path.abspath(DEFAULT_DATA_DIR)
-    assert config.listeners == {"kafka": Address("127.0.0.1", 9092)}
+    assert config.listeners == {name: Address("127.0.0.1", port) for name, port in LISTENER_NAMES.items() if port}
+    assert config.listeners["kafka"] == Address("127.0.0.1", 9092)
+    assert "any" not in config.listeners
     assert (config.settings.configs, config.advertised) == ({}, {})
 
 
@@ -38,8 +40,7 @@ def test_addresses(text: str, address: Address, shown: str) -> None:
         ("kafka", "NAME=HOST:PORT"),
         ("127.0.0.1:9092", "NAME=HOST:PORT"),
         ("kafka=9092", "NAME=HOST:PORT"),
-        ("pulsar=127.0.0.1:6650", "the listener 'pulsar' is not part of this version yet; there is kafka"),
-        ("smtp=127.0.0.1:25", "the listener 'smtp' does not exist; there is kafka"),
+        ("smtp=127.0.0.1:25", "the listener 'smtp' does not exist; there are kafka, "),
         ("kafka=127.0.0.1:65536", "a port is a number up to 65535, not '65536'"),
         ("kafka=127.0.0.1:-1", "a port is a number"),
         ("kafka=127.0.0.1:", "a port is a number"),

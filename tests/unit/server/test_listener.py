@@ -1,11 +1,10 @@
 """A listener's look for idle connections, on connections that only remember."""
 
 import asyncio
-from types import SimpleNamespace
-from typing import Any, cast
 
 from millstream.server.config import Address
-from millstream.server.listener import KafkaListener
+from millstream.server.listener import Listener
+from millstream.server.places import Places
 
 IDLE_MS = 20
 
@@ -14,7 +13,7 @@ class Connection:
     """A connection whose peer takes nothing, so that closing it does not end it."""
 
     def __init__(self, *, waiting: int = 0) -> None:
-        self.peer = "10.0.0.1:5555"
+        self.address = "10.0.0.1:5555"
         self.last_request_s = 0.0
         self.waiting = waiting
         self.closing = self.aborted = False
@@ -32,11 +31,11 @@ class Connection:
 
 def test_a_peer_that_takes_nothing_is_cut_off_at_the_second_look() -> None:
     async def test() -> None:
-        service = cast(Any, SimpleNamespace())
-        listener = KafkaListener(Address("127.0.0.1", 0), service, request_bytes_max=1000, idle_ms=IDLE_MS)
+        address = Address("127.0.0.1", 0)
+        listener = Listener("kafka", address, lambda _: asyncio.Protocol(), Places({}), idle_ms=IDLE_MS)
         idle, waiting = Connection(), Connection(waiting=1)
         for connection in (idle, waiting):
-            listener.opened(cast(Any, connection))
+            listener.opened(connection)
         await listener.start()
         assert (idle.closing, idle.aborted) == (True, False)
         async with asyncio.timeout(10):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from millstream.server.config import LISTENER_NAMES
 from tests.support.server_process import command, serving
 
 
@@ -21,7 +22,7 @@ def failed(arguments: list[str]) -> tuple[int, str, str]:
             ["nothing=1"],
             "error: there is no setting nothing; docs/configuration.md lists all settings",
         ),
-        ("smtp=127.0.0.1:0", [], "error: the listener 'smtp' does not exist; there is kafka"),
+        ("smtp=127.0.0.1:0", [], f"error: the listener 'smtp' does not exist; there are {', '.join(LISTENER_NAMES)}"),
     ],
 )
 def test_bad_options_are_one_line_and_status_1(

@@ -11,7 +11,7 @@ def an_index() -> SegmentIndex:
     index = SegmentIndex(BASE)
     position = 0
     for n in range(20):
-        index.add(BASE + 3 * n, BASE + 3 * n + 3, position, INTERVAL_BYTES // 2, 500 + n)
+        index.add(BASE + 3 * n, BASE + 3 * n + 3, position, INTERVAL_BYTES // 2, 500 + n, 2)
         position += INTERVAL_BYTES // 2
     index.add_hole(Hole(position, position + 700, BASE + 60, BASE + 64))
     return index
@@ -50,8 +50,8 @@ def test_one_entry_in_an_interval() -> None:
 
 def test_a_frame_larger_than_an_interval_has_one_entry() -> None:
     index = SegmentIndex(0)
-    index.add(0, 1, 0, 10 * INTERVAL_BYTES, 1)
-    index.add(1, 2, 10 * INTERVAL_BYTES, 100, 1)
+    index.add(0, 1, 0, 10 * INTERVAL_BYTES, 1, 2)
+    index.add(1, 2, 10 * INTERVAL_BYTES, 100, 1, 2)
     assert list(index.positions) == [0, 10 * INTERVAL_BYTES]
 
 
@@ -69,7 +69,7 @@ def test_floor_and_before_time_against_a_search() -> None:
         for _ in range(random.randint(0, 60)):
             size, records, time = random.randint(61, 9000), random.randint(1, 50), random.randint(0, 100)
             frames.append((offset, position, time))
-            index.add(offset, offset + records, position, size, time)
+            index.add(offset, offset + records, position, size, time, 2)
             offset, position = offset + records, position + size
         places = {(base, at) for base, at, _ in frames} | {(BASE, 0)}
         for wanted in range(BASE, offset + 2, 7):
@@ -87,7 +87,7 @@ def test_floor_and_before_time_against_a_search() -> None:
 def test_the_latest_timestamp_is_that_of_the_first_frame_that_has_it() -> None:
     index = SegmentIndex(BASE)
     for n, time in enumerate([5, 9, 7, 9]):
-        index.add(BASE + n, BASE + n + 1, 100 * n, 100, time)
+        index.add(BASE + n, BASE + n + 1, 100 * n, 100, time, 2)
     assert (index.max_timestamp, index.max_timestamp_at) == (9, BASE + 1)
 
 

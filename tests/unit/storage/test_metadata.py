@@ -226,9 +226,9 @@ def test_a_subscription_keeps_what_is_acknowledged_behind_its_offset(stores: Sto
 def test_a_database_of_an_earlier_version_gets_the_columns_it_lacks(stores: Stores) -> None:
     with sqlite3.connect(stores.path) as connection:
         connection.execute(
-            "CREATE TABLE group_offsets (group_id VARCHAR NOT NULL, topic_id VARCHAR(36) NOT NULL, partition INTEGER"
-            " NOT NULL, offset BIGINT NOT NULL, leader_epoch INTEGER NOT NULL, note TEXT NOT NULL, committed_ms BIGINT"
-            " NOT NULL, PRIMARY KEY (group_id, topic_id, partition))"
+            "CREATE TABLE group_offsets (group_id VARCHAR NOT NULL, topic_id VARCHAR(36) NOT NULL,"
+            " partition INTEGER NOT NULL, offset BIGINT NOT NULL, leader_epoch INTEGER NOT NULL,"
+            " note TEXT NOT NULL, committed_ms BIGINT NOT NULL, PRIMARY KEY (group_id, topic_id, partition))"
         )
         connection.execute("INSERT INTO group_offsets VALUES ('g', ?, 0, 5, -1, '', 9)", (str(ORDERS.id),))
     assert stores.found().offsets == {("g", ORDERS.id, 0): CommittedOffset(5, -1, "", 9)}

@@ -31,7 +31,7 @@ def filled(files: SimulatedFiles, frames: int = 30) -> tuple[Segment, list[bytes
         frame = batch(b"v" * 500, 2, timestamp_ms=1000 + n, producer_id=1, sequence=2 * n)
         set_base_offset(memoryview(frame), segment.next_offset)
         position = segment.append([frame], len(frame))
-        segment.note(segment.next_offset, segment.next_offset + 2, position, len(frame), 1001 + n)
+        segment.note(segment.next_offset, segment.next_offset + 2, position, len(frame), 1001 + n, 2)
         written.append(bytes(frame))
     return segment, written
 
@@ -72,7 +72,7 @@ def test_an_index_of_another_length_is_not_taken(files: SimulatedFiles) -> None:
     frame = batch(b"one more")
     set_base_offset(memoryview(frame), segment.next_offset)
     position = segment.append([frame], len(frame))
-    segment.note(segment.next_offset, segment.next_offset + 1, position, len(frame), 5)
+    segment.note(segment.next_offset, segment.next_offset + 1, position, len(frame), 5, 2)
     segment.close()
     segment.drop_index()
     assert segment.index.next_offset == BASE + 21
@@ -105,9 +105,9 @@ def test_removing(files: SimulatedFiles) -> None:
 def test_the_time_that_retention_goes_by(files: SimulatedFiles) -> None:
     segment, _ = filled(files, 0)
     assert segment.latest_ms == 7
-    segment.note(BASE, BASE + 1, 0, 100, -1)
+    segment.note(BASE, BASE + 1, 0, 100, -1, 2)
     assert segment.latest_ms == 7
-    segment.note(BASE + 1, BASE + 2, 100, 100, 0)
+    segment.note(BASE + 1, BASE + 2, 100, 100, 0, 2)
     assert segment.latest_ms == 0
 
 

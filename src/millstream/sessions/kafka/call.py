@@ -10,20 +10,13 @@ from millstream.broker.errors import UnknownTopic
 from millstream.broker.partition import Partition
 from millstream.broker.topics import Topic
 from millstream.sessions.kafka.fetch_sessions import FetchSessions
+from millstream.sessions.session import Endpoint
 from millstream.wire.kafka.schema import NO_UUID
 
-__all__ = ["NODE_ID", "Call", "Client", "Endpoint", "KafkaService", "Wait"]
+__all__ = ["NODE_ID", "Call", "Client", "KafkaShared", "Wait"]
 
 NODE_ID: Final = 0
 """The id of this server among the brokers of its cluster: it is the only one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where clients are told to reach this server."""
-
-    host: str
-    port: int
 
 
 class Wait(Protocol):
@@ -37,7 +30,7 @@ class Wait(Protocol):
 
 
 @dataclass(slots=True)
-class KafkaService:
+class KafkaShared:
     """What all Kafka connections share."""
 
     broker: Broker
@@ -65,7 +58,7 @@ class Client:
 class Call:
     """One request on its way through a handler."""
 
-    service: KafkaService
+    service: KafkaShared
     client: Client
     version: int
     client_id: str | None

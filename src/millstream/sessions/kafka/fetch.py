@@ -11,6 +11,7 @@ from typing import Final
 from millstream.broker.partition import Partition
 from millstream.broker.topics import Topic
 from millstream.model.errors import MillstreamError
+from millstream.model.frame import Magic
 from millstream.model.pending import Pending
 from millstream.model.runtime import Timer
 from millstream.sessions.kafka.call import Call
@@ -33,6 +34,7 @@ from millstream.wire.kafka.messages.fetch import (
     PartitionData,
 )
 from millstream.wire.kafka.schema import NO_UUID
+from millstream.wire.translation import kafka_batches
 
 __all__ = ["handle"]
 
@@ -217,6 +219,8 @@ class _Fetch:
             return data, offset
         try:
             records, stop_offset = log.read(offset, max_bytes)
+            if log.encodings & ~Magic.KAFKA_V2 and records:
+                records = memoryview(kafka_batches(records))
         except (MillstreamError, OSError) as error:
             data.error_code = code_of(error)
             return data, offset

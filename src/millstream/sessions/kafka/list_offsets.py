@@ -5,6 +5,7 @@ from typing import Final
 
 from millstream.broker.partition import Partition
 from millstream.model.errors import MillstreamError
+from millstream.model.frame import read_frame_header
 from millstream.sessions.kafka.call import Call
 from millstream.sessions.kafka.error_table import code_of
 from millstream.sessions.kafka.leader_epoch import LEADER_EPOCH, epoch_error
@@ -17,6 +18,7 @@ from millstream.wire.kafka.messages.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from millstream.wire.kafka.records import first_late_record
+from millstream.wire.translation import kafka_batch
 
 __all__ = ["handle"]
 
@@ -69,4 +71,5 @@ def _look_up(partition: Partition, timestamp: int) -> tuple[int, int]:
     frame = log.frame_for_time(timestamp)
     if frame is None:
         return -1, -1
-    return first_late_record(frame, timestamp, log.start_offset) or (-1, -1)
+    batch = memoryview(kafka_batch(frame, read_frame_header(frame)))
+    return first_late_record(batch, timestamp, log.start_offset) or (-1, -1)

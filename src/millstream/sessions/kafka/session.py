@@ -1,19 +1,23 @@
 """A Kafka connection without its socket: one request frame in, its answer out."""
 
+import struct
+from typing import Final
+
 from millstream.model.pending import Pending
 from millstream.sessions.kafka.api_versions import answer as answer_api_versions
-from millstream.sessions.kafka.call import Call, Client, KafkaService
+from millstream.sessions.kafka.call import Call, Client, KafkaShared
 from millstream.sessions.kafka.table import HANDLERS
+from millstream.sessions.session import Answer, Buffer
 from millstream.wire.kafka.api import API_VERSIONS_KEY, RequestHeader, read_request_header
 from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.errors import MalformedMessage
 from millstream.wire.kafka.messages.api_versions import API_VERSIONS
-from millstream.wire.kafka.schema import Buffer
 
-__all__ = ["Answer", "KafkaSession"]
+__all__ = ["KafkaSession"]
 
-Answer = list[Buffer] | Pending[list[Buffer]] | None
-"""Buffers to write one after the other, now or later; None for no answer at all."""
+_LENGTH: Final = struct.Struct(">i")
+_REQUEST_BYTES_MIN: Final = 10
+"""Bytes of a request header without a client id: API key, version, correlation id, and the length of the id."""
 
 
 class KafkaSession:
@@ -24,9 +28,25 @@ class KafkaSession:
         client: this one.
     """
 
-    def __init__(self, service: KafkaService, client: Client) -> None:
+    prefix_bytes = _LENGTH.size
+
+    def __init__(self, service: KafkaShared, client: Client) -> None:
         self._service = service
         self._client = client
+        self._request_bytes_max = service.broker.settings.request_bytes_max
+
+    def measure(self, buffer: memoryview) -> int:
+        """Bytes of the request at the start of a buffer, with its length; 0 if that is not there yet.
+
+        Raises:
+            MalformedMessage: no request is that short, or none that long is taken.
+        """
+        if len(buffer) < _LENGTH.size:
+            return 0
+        (length,) = _LENGTH.unpack_from(buffer)
+        if not _REQUEST_BYTES_MIN <= length <= self._request_bytes_max:
+            raise MalformedMessage(f"a request of {length} bytes")
+        return int(length) + _LENGTH.size
 
     def handle(self, frame: memoryview) -> Answer:
         """Serve one request.
@@ -61,6 +81,9 @@ class KafkaSession:
         if isinstance(outcome, Pending):
             return outcome.then(lambda response: api.encode_response(version, header.correlation_id, response))
         return api.encode_response(version, header.correlation_id, outcome)
+
+    def resume(self) -> None:
+        """Nothing is kept back here for a slow reader: it is sent only what it asked for."""
 
     def finish(self) -> None:
         """Answer what waits for more data with what there is: the server stops."""

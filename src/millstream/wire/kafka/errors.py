@@ -1,6 +1,6 @@
 """Errors of the Kafka codecs: bytes that do not follow the protocol.
 
-    WireError
+    millstream.wire.errors.WireError
     ├── MalformedMessage       a request, a response or a field that cannot be decoded
     ├── Unanswerable           a request that is refused and that has no answer to say so
     └── InvalidBatch           a record batch that must not be stored
@@ -11,20 +11,16 @@
 They are always the peer's fault. Our own mistakes raise the usual Python exceptions, loudly.
 """
 
-from millstream.model.errors import MillstreamError
+from millstream.wire.errors import WireError
 
 __all__ = [
     "CorruptBatch",
     "InvalidBatch",
     "InvalidRecords",
     "MalformedMessage",
+    "Unanswerable",
     "UnsupportedCodec",
-    "WireError",
 ]
-
-
-class WireError(MillstreamError):
-    """Base of the errors of this package."""
 
 
 class MalformedMessage(WireError):

@@ -11,7 +11,7 @@ Source: Apache Kafka documentation, "Record Batch" and "Record".
 """
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from millstream.model.frame import (
@@ -30,7 +30,16 @@ from millstream.wire.kafka.primitives import signed_varint
 from millstream.wire.kafka.record_places import misplaced
 from millstream.wire.limits import INFLATED_BATCH_BYTES_MAX, INFLATED_REQUEST_BYTES_MAX
 
-__all__ = ["InflationBudget", "build_batch", "check_batch", "first_late_record", "has_null_key", "read_records"]
+__all__ = [
+    "InflationBudget",
+    "build_batch",
+    "check_batch",
+    "first_late_record",
+    "has_null_key",
+    "place_batch",
+    "read_frame",
+    "read_records",
+]
 
 _CODECS: Final = {int(codec): codec for codec in Codec}
 _NULL: Final = 1
@@ -165,6 +174,12 @@ def read_records(batch: memoryview) -> Iterator[Record]:
         raise InvalidRecords("a batch ends before its records do") from None
 
 
+def read_frame(frame: memoryview) -> Sequence[Record]:
+    """The records of a stored batch for other protocols, none if it is a control batch; see `read_records`."""
+    control = read_frame_header(frame).attributes & Attributes.CONTROL
+    return () if control else tuple(read_records(frame))
+
+
 def first_late_record(batch: memoryview, timestamp_ms: int, min_offset: int) -> tuple[int, int] | None:
     """Find the first record in a stored batch that is as late as a time, looking at nothing else of the records.
 
@@ -246,28 +261,55 @@ def build_batch(
         codec: how to compress the body.
         producer_id, producer_epoch, base_sequence: for idempotent producing.
     """
-    body = bytearray()
-    first = latest = None
-    count = 0
-    for record in records:
-        if first is None or latest is None:
-            first = latest = record.timestamp_ms
-        latest = max(latest, record.timestamp_ms)
-        content = bytearray(1)
-        content += signed_varint(record.timestamp_ms - first) + signed_varint(count)
-        content += _encoded(record.key) + _encoded(record.value) + signed_varint(len(record.headers))
-        for name, value in record.headers:
-            content += _encoded(name.encode()) + _encoded(value)
-        body += signed_varint(len(content)) + content
-        count += 1
-    if first is None or latest is None:
+    records = list(records)
+    if not records:
         raise ValueError("a batch has at least one record")
-    packed = compress(codec, body)
-    batch = bytearray(HEADER_BYTES) + packed
+    first = records[0].timestamp_ms
+    body = bytearray()
+    for index, record in enumerate(records):
+        body += _encoded_record(record, index, first)
+    count = len(records)
+    latest = max(record.timestamp_ms for record in records)
     fields = (codec, count - 1, first, latest, producer_id, producer_epoch, base_sequence, count)
-    _HEADER.pack_into(batch, 0, 0, len(batch) - 12, 0, Magic.KAFKA_V2, 0, *fields)
+    return _batch(0, fields, compress(codec, body))
+
+
+def place_batch(records: Sequence[Record], frame: FrameHeader) -> bytearray:
+    """Build a batch that takes the place of a frame of another encoding.
+
+    Args:
+        records: some or all of the frame's, perhaps none; they keep their offsets, so that there may be gaps between
+            them, as compaction leaves them.
+        frame: the frame's header.
+    """
+    first, latest = frame.first_timestamp, frame.max_timestamp
+    attributes = 0
+    if records:
+        first, latest = records[0].timestamp_ms, max(record.timestamp_ms for record in records)
+        attributes = Attributes.LOG_APPEND_TIME if records[0].append_time else 0
+    body = bytearray()
+    for record in records:
+        body += _encoded_record(record, record.offset - frame.base_offset, first)
+    return _batch(
+        frame.base_offset, (attributes, frame.last_offset_delta, first, latest, -1, -1, -1, len(records)), body
+    )
+
+
+def _batch(base_offset: int, fields: tuple[int, ...], body: bytes | bytearray) -> bytearray:
+    """A batch with the fields from its attributes on."""
+    batch = bytearray(HEADER_BYTES) + body
+    _HEADER.pack_into(batch, 0, base_offset, len(batch) - 12, 0, Magic.KAFKA_V2, 0, *fields)
     struct.pack_into(">I", batch, 17, frame_crc(memoryview(batch)))
     return batch
+
+
+def _encoded_record(record: Record, delta: int, first_timestamp: int) -> bytes:
+    content = bytearray(1)
+    content += signed_varint(record.timestamp_ms - first_timestamp) + signed_varint(delta)
+    content += _encoded(record.key) + _encoded(record.value) + signed_varint(len(record.headers))
+    for name, value in record.headers:
+        content += _encoded(name.encode()) + _encoded(value)
+    return signed_varint(len(content)) + content
 
 
 def _encoded(data: bytes | None) -> bytes:

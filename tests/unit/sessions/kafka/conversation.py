@@ -6,9 +6,10 @@ from uuid import UUID
 
 from millstream.broker.partition import Partition
 from millstream.model.pending import Pending, settled
-from millstream.sessions.kafka.call import Client, Endpoint, KafkaService
+from millstream.sessions.kafka.call import Client, KafkaShared
 from millstream.sessions.kafka.fetch_sessions import FetchSessions
 from millstream.sessions.kafka.session import KafkaSession
+from millstream.sessions.session import Endpoint
 from millstream.wire.kafka.api import Api
 from millstream.wire.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from millstream.wire.kafka.messages.produce import (
@@ -36,7 +37,7 @@ class Conversation(SimulatedBroker):
         super().start()
         slots = self.broker.settings.fetch_sessions_max
         sessions = FetchSessions(slots, self.runtime.random_bytes, self.runtime.monotonic_ms)
-        self.service = KafkaService(self.broker, sessions)
+        self.service = KafkaShared(self.broker, sessions)
         self.client = Client("127.0.0.1", Endpoint("broker.example", 9092), lambda: self.room_bytes)
         self.session = KafkaSession(self.service, self.client)
 

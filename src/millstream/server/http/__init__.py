@@ -1,0 +1,1 @@
+"""HTTP: health, metrics and administration, as one app with an OpenAPI description at /openapi.json."""

@@ -1,0 +1,81 @@
+"""The HTTP app: its routers, its limits, and how uvicorn serves it."""
+
+from collections.abc import Callable
+from typing import Final
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from millstream.server.http.health import router as health
+from millstream.server.http.site import Site
+
+__all__ = ["make_app", "make_connections"]
+
+_BODY_BYTES_MAX: Final = 16 * 1024 * 1024
+"""Bytes of a request's body: room for a batch of messages, which is the largest thing sent here."""
+
+
+def make_app(site: Site) -> FastAPI:
+    """Make the app.
+
+    Args:
+        site: what its routes work on, at `request.app.state.site`.
+    """
+    app = FastAPI(title="Millstream", summary="Health, metrics and administration.", redoc_url=None)
+    app.state.site = site
+    app.include_router(health)
+    app.add_middleware(_BodyLimit)
+    return app
+
+
+def make_connections(site: Site) -> Callable[[], H11Protocol]:
+    """Load the app, and give the maker of the protocol objects that serve it."""
+    config = Config(
+        make_app(site), http="h11", ws="none", lifespan="off", log_config=None, access_log=False, server_header=False
+    )
+    config.load()
+    state = ServerState()
+    return lambda: H11Protocol(config, state, {})
+
+
+class _TooLarge(Exception):
+    """The body exceeds the limit."""
+
+
+class _BodyLimit:
+    """Refuses requests with a body over the limit, without reading more of it than that."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        taken_bytes = 0
+        begun = False
+
+        async def counted() -> Message:
+            nonlocal taken_bytes
+            message = await receive()
+            taken_bytes += len(message.get("body", b""))
+            if taken_bytes > _BODY_BYTES_MAX:
+                raise _TooLarge
+            return message
+
+        async def noted(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, counted, noted)
+        except _TooLarge:
+            if not begun:
+                headers = [(b"content-type", b"text/plain"), (b"connection", b"close")]
+                await send({"type": "http.response.start", "status": 413, "headers": headers})
+                body = f"a body has at most {_BODY_BYTES_MAX} bytes\n".encode()
+                await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,73 @@
+"""Reading what another protocol wrote: any frame of the log as neutral records, and as a Kafka batch.
+
+Every protocol's package has a reader of its own encoding; this is the one place that knows all of them, by the
+magic value of the frame. A reader is loaded when a frame of its encoding is first met.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Final
+
+from millstream.model.frame import FrameHeader, Magic, read_frame_header
+from millstream.model.record import Record
+from millstream.wire.compression import CompressionError
+from millstream.wire.errors import WireError
+from millstream.wire.kafka.records import place_batch
+
+__all__ = ["kafka_batch", "kafka_batches", "read_records"]
+
+Reader = Callable[[memoryview], Sequence[Record]]
+"""Takes one whole frame apart.
+
+Its records have their offsets in the log, in order. Records that are nobody's to read (a mark of a transaction, a
+part of a message that is not the last) are left out. Raises WireError, CompressionError.
+"""
+
+READERS: Final[Mapping[int, tuple[str, str]]] = {
+    Magic.KAFKA_V2: ("millstream.wire.kafka.records", "read_frame"),
+}
+"""The module and the name of the reader of each encoding."""
+
+
+@cache
+def _reader(magic: int) -> Reader:
+    module, name = READERS[magic]
+    reader: Reader = getattr(import_module(module), name)
+    return reader
+
+
+def read_records(frame: memoryview) -> Sequence[Record]:
+    """The records of a frame, whoever wrote it.
+
+    Args:
+        frame: one whole frame of the log.
+
+    Raises:
+        WireError, CompressionError: the body is not what its writer's protocol makes.
+    """
+    return _reader(frame[16])(frame)
+
+
+def kafka_batch(frame: memoryview, header: FrameHeader) -> bytes | bytearray | memoryview:
+    """A frame as a Kafka batch that takes the same offsets; the frame itself if it is one.
+
+    A body that the clients of its own protocol could not make sense of either becomes a batch without records.
+    """
+    if header.magic == Magic.KAFKA_V2:
+        return frame
+    try:
+        return place_batch(read_records(frame), header)
+    except (WireError, CompressionError):
+        return place_batch((), header)
+
+
+def kafka_batches(frames: memoryview) -> bytes:
+    """Whole frames, one after the other, as Kafka batches that take the same offsets."""
+    batches = []
+    position = 0
+    while position < len(frames):
+        header = read_frame_header(frames, position)
+        batches.append(kafka_batch(frames[position : position + header.size], header))
+        position += header.size
+    return b"".join(batches)
