@@ -10,7 +10,7 @@ from millstream.broker.offsets import Offsets
 from millstream.broker.partition import Partition
 from millstream.broker.producer_ids import ProducerIds
 from millstream.broker.settings import BrokerSettings
-from millstream.broker.topics import Topic, Topics
+from millstream.broker.topics import TOPIC_DOCUMENT, Topic, Topics
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending, gather
 from millstream.model.runtime import Runtime, Timer
@@ -49,9 +49,9 @@ class Broker:
         self._flusher = GroupFlusher(runtime, settings.flush_interval_ms)
         snapshot = store.load()
         self.topics = Topics(runtime, directory, store, self._flusher, settings)
-        self.topics.load(snapshot.topics, snapshot.dropped)
-        self.groups = Groups(runtime, settings, Offsets(store, snapshot.offsets))
         self.documents = Documents(store, snapshot.documents)
+        self.topics.load(snapshot.topics, snapshot.dropped, self.documents.of_kind(TOPIC_DOCUMENT))
+        self.groups = Groups(runtime, settings, Offsets(store, snapshot.offsets))
         self.producer_ids = ProducerIds(store, snapshot.values)
         self.cluster_id = snapshot.values.get(CLUSTER_ID) or self._new_cluster_id()
         self._upkeep_timer: Timer | None = None

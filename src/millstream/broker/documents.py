@@ -9,7 +9,7 @@ from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending
 from millstream.storage.metadata import Change, DeleteDocument, MetadataStore, PutDocument
 
-__all__ = ["Documents"]
+__all__ = ["Document", "Documents"]
 
 Document = Mapping[str, Any]
 """Anything JSON can hold, by name."""

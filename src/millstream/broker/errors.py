@@ -10,7 +10,8 @@
     ├── AppendRefused
     │   ├── BatchTooLarge
     │   ├── InvalidTimestamp
-    │   └── NotEnoughReplicas
+    │   ├── NotEnoughReplicas
+    │   └── TopicTerminated
     ├── InvalidGroupId
     └── GroupError
         ├── UnknownMember
@@ -55,6 +56,7 @@ __all__ = [
     "SubscribedToTopic",
     "TopicError",
     "TopicExists",
+    "TopicTerminated",
     "UnknownMember",
     "UnknownTopic",
 ]
@@ -102,6 +104,10 @@ class InvalidTimestamp(AppendRefused):
 
 class NotEnoughReplicas(AppendRefused):
     """`min.insync.replicas` asks for more replicas than the one there is."""
+
+
+class TopicTerminated(AppendRefused):
+    """The partition was terminated: nothing is appended to it ever again."""
 
 
 class InvalidGroupId(BrokerError):

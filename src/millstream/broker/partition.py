@@ -2,7 +2,13 @@
 
 from collections.abc import Callable
 
-from millstream.broker.errors import BatchTooLarge, InvalidTimestamp, NotEnoughReplicas, UnknownTopic
+from millstream.broker.errors import (
+    BatchTooLarge,
+    InvalidTimestamp,
+    NotEnoughReplicas,
+    TopicTerminated,
+    UnknownTopic,
+)
 from millstream.broker.settings import TopicSettings
 from millstream.model.frame import Attributes, FrameHeader, read_frame_header, set_log_append_time
 from millstream.model.pending import Pending
@@ -36,6 +42,7 @@ class Partition:
         "index",
         "log",
         "settings",
+        "terminated",
     )
 
     def __init__(
@@ -52,6 +59,7 @@ class Partition:
         self.log = log
         self.settings = settings
         self.deleted = False
+        self.terminated = False
         self.appended_bytes = 0
         self._runtime = runtime
         self._flusher = flusher
@@ -59,13 +67,17 @@ class Partition:
         self._watchers: dict[Callable[[], None], None] = {}
         self._news_due = False
 
-    def append(self, frame: memoryview, header: FrameHeader, *, all_replicas: bool) -> Appended:
+    def append(
+        self, frame: memoryview, header: FrameHeader, *, all_replicas: bool, bytes_max: int | None = None
+    ) -> Appended:
         """Append a batch whose framing the session has checked.
 
         Args:
             frame: the whole frame, writable.
             header: what stands in it.
             all_replicas: whether the writer asked for an answer from all replicas; `durable` then gives it.
+            bytes_max: the largest frame of the writer's protocol, where that has a limit of its own; the topic's
+                otherwise.
 
         Raises:
             AppendRefused: the topic's settings do not allow it.
@@ -74,7 +86,9 @@ class Partition:
         settings = self.settings
         if self.deleted:
             raise UnknownTopic("the topic is being deleted")
-        self.check_size(len(frame))
+        if self.terminated:
+            raise TopicTerminated("the topic was terminated")
+        self.check_size(len(frame), bytes_max)
         if all_replicas and settings.min_insync_replicas > 1:
             raise NotEnoughReplicas(
                 f"min.insync.replicas is {settings.min_insync_replicas}, and there is one replica"
@@ -95,10 +109,11 @@ class Partition:
             self.announce()
         return appended
 
-    def check_size(self, size_bytes: int) -> None:
+    def check_size(self, size_bytes: int, bytes_max: int | None = None) -> None:
         """Check the size of a batch, before anything costly is done with it. Raises BatchTooLarge."""
-        if size_bytes > self.settings.batch_bytes_max:
-            raise BatchTooLarge(f"a batch of {size_bytes} bytes, where {self.settings.batch_bytes_max} are allowed")
+        allowed_bytes = self.settings.batch_bytes_max if bytes_max is None else bytes_max
+        if size_bytes > allowed_bytes:
+            raise BatchTooLarge(f"a batch of {size_bytes} bytes, where {allowed_bytes} are allowed")
 
     def _check_times(self, header: FrameHeader, now_ms: int) -> None:
         settings = self.settings
@@ -119,6 +134,11 @@ class Partition:
             is set to answer without.
         """
         return self._flusher.flush(self.log) if self._fsync else None
+
+    def terminate(self) -> None:
+        """Let nothing be appended ever again. Making that last is the caller's."""
+        self.terminated = True
+        self.announce()
 
     def watch(self, callback: Callable[[], None]) -> None:
         """Call back, after the work at hand, whenever batches were appended or the partition went away."""

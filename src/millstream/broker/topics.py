@@ -1,5 +1,6 @@
 """The topics: making, finding, changing and deleting them, on the disk and in memory."""
 
+import json
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -7,6 +8,7 @@ from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from millstream.broker.configs import TOPIC_CONFIGS, check_configs
+from millstream.broker.documents import Document
 from millstream.broker.errors import InvalidPartitionCount, TopicExists, UnknownTopic
 from millstream.broker.partition import Partition
 from millstream.broker.settings import BrokerSettings, TopicSettings
@@ -16,13 +18,22 @@ from millstream.model.runtime import Runtime
 from millstream.model.topic_name import TopicName
 from millstream.storage.directory import DataDirectory
 from millstream.storage.flusher import FLUSH_LANE, GroupFlusher
-from millstream.storage.metadata import DeleteTopic, ForgetTopic, MetadataStore, PutTopic, StoredTopic
+from millstream.storage.metadata import (
+    DeleteDocument,
+    DeleteTopic,
+    ForgetTopic,
+    MetadataStore,
+    PutDocument,
+    PutTopic,
+    StoredTopic,
+)
 
 __all__ = ["PARTITIONS_MAX", "Topic", "Topics"]
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 TOPICS_LANE: Final = "topics"
+TOPIC_DOCUMENT: Final = "topic"
 PARTITIONS_MAX: Final = 10_000
 """Partitions of one topic: each is a directory and an open file, so that a slip of the hand cannot use up all."""
 
@@ -38,6 +49,8 @@ class Topic:
         configs: the settings that were set on it, by name.
         partitions: by number.
         growing_to: how many partitions it is being given at the moment, 0 if none.
+        partitioned: whether it was made as a Pulsar topic of several partitions, which has a name for each of them even
+            if there is only one.
     """
 
     id: UUID
@@ -46,6 +59,7 @@ class Topic:
     configs: dict[str, str]
     partitions: list[Partition] = field(default_factory=list)
     growing_to: int = 0
+    partitioned: bool = False
 
     def stored(self, *, partitions: int | None = None) -> StoredTopic:
         """What the metadata store keeps of it, with another number of partitions if that is given."""
@@ -56,6 +70,18 @@ class Topic:
             self.created_ms,
             self.configs,
         )
+
+    @property
+    def terminated(self) -> list[int]:
+        """The numbers of the partitions that nothing will ever be appended to again."""
+        return [partition.index for partition in self.partitions if partition.terminated]
+
+    def document(self) -> PutDocument | DeleteDocument:
+        """What is kept of it besides: nothing, for most topics."""
+        if not (self.partitioned or self.terminated):
+            return DeleteDocument(TOPIC_DOCUMENT, str(self.id))
+        value = {"partitioned": self.partitioned, "terminated": self.terminated}
+        return PutDocument(TOPIC_DOCUMENT, str(self.id), json.dumps(value))
 
 
 class Topics:
@@ -91,8 +117,14 @@ class Topics:
     def __iter__(self) -> Iterator[Topic]:
         return iter(list(self._by_flat.values()))
 
-    def load(self, stored: list[StoredTopic], dropped: list[UUID]) -> None:
-        """Open every topic at the start, and end the deletion of those dropped. Raises OSError, DiskFull."""
+    def load(self, stored: list[StoredTopic], dropped: list[UUID], documents: Mapping[str, Document]) -> None:
+        """Open every topic at the start, and end the deletion of those dropped. Raises OSError, DiskFull.
+
+        Args:
+            stored: the topics.
+            dropped: topics whose files may still be there.
+            documents: what else is known of topics, by id; see `Topic.document`.
+        """
         for topic_id in dropped:
             self._directory.remove_topic(topic_id)
             self._store.submit([ForgetTopic(topic_id)])
@@ -103,11 +135,20 @@ class Topics:
             opened: list[Partition] = []
             self._open(topic, one.partitions, opened)
             self._attach(topic, opened)
+            document = documents.get(str(topic.id), {})
+            topic.partitioned = document.get("partitioned", False)
+            for index in document.get("terminated", ()):
+                topic.partitions[index].terminated = True
             self._enter(topic)
 
     def by_flat_name(self, name: str) -> Topic | None:
         """The topic that flat-named protocols know under a name."""
         return self._by_flat.get(name)
+
+    def by_name(self, name: TopicName) -> Topic | None:
+        """The topic with a full name."""
+        topic = self._by_flat.get(name.flat)
+        return topic if topic is not None and topic.name == name else None
 
     def by_id(self, topic_id: UUID) -> Topic | None:
         """The topic with an id."""
@@ -126,8 +167,16 @@ class Topics:
             raise InvalidPartitionCount(f"a topic has 1 to {PARTITIONS_MAX} partitions, not {partitions}")
         check_configs(TOPIC_CONFIGS, configs)
 
-    def create(self, name: TopicName, partitions: int, configs: Mapping[str, str]) -> Pending[Topic]:
+    def create(
+        self, name: TopicName, partitions: int, configs: Mapping[str, str], *, partitioned: bool = False
+    ) -> Pending[Topic]:
         """Make a topic.
+
+        Args:
+            name: its full name.
+            partitions: how many it gets.
+            configs: its settings.
+            partitioned: see `Topic`.
 
         Returns:
             Resolves once the topic will survive anything; fails with MetadataFailed or OSError.
@@ -136,7 +185,7 @@ class Topics:
             TopicExists, InvalidPartitionCount, InvalidConfig: at once, with nothing done.
         """
         self.check_new(name, partitions, configs)
-        topic = Topic(self._new_id(), name, self._runtime.now_ms(), dict(configs))
+        topic = Topic(self._new_id(), name, self._runtime.now_ms(), dict(configs), partitioned=partitioned)
         made: Pending[Topic] = self._track(Pending())
         self._making[name.flat] = made
 
@@ -146,14 +195,14 @@ class Topics:
                 pending.result()
             except Exception as error:  # noqa: BLE001 - handed on whole to whoever waits
                 # If it was the files that could not be made, the topic must not come back at the next start.
-                self._store.submit([DeleteTopic(topic.id)])
+                self._store.submit([DeleteTopic(topic.id), DeleteDocument(TOPIC_DOCUMENT, str(topic.id))])
                 made.fail(error)
                 return
             self._enter(topic)
             _log.info("topic created name=%s id=%s partitions=%d", name.flat, topic.id, partitions)
             made.resolve(topic)
 
-        stored = self._store.submit([PutTopic(topic.stored(partitions=partitions))])
+        stored = self._store.submit([PutTopic(topic.stored(partitions=partitions)), topic.document()])
         stored.chain(lambda _: self._open_off_loop(topic, partitions)).when_done(enter)
         return made
 
@@ -225,6 +274,11 @@ class Topics:
         stored.when_done(take_back)
         return stored
 
+    def terminate(self, topic: Topic, index: int) -> Pending[None]:
+        """Let nothing be appended to a partition ever again; at once, and lasting once the answer is there."""
+        topic.partitions[index].terminate()
+        return self._store.submit([topic.document()])
+
     def _obey(self, topic: Topic) -> None:
         settings = TopicSettings.of(topic.configs, self._settings)
         for partition in topic.partitions:
@@ -266,7 +320,7 @@ class Topics:
             _log.info("topic deleted name=%s id=%s", flat, topic.id)
             return gone.chain(lambda _: self._remove_files(topic))
 
-        stored = self._store.submit([DeleteTopic(topic.id)])
+        stored = self._store.submit([DeleteTopic(topic.id), DeleteDocument(TOPIC_DOCUMENT, str(topic.id))])
         stored.when_done(end)
         deleted = stored.then(remove)
         self._track(deleted.chain(lambda files_gone: files_gone))

@@ -6,8 +6,16 @@ from typing import Any
 
 import pytest
 
-from millstream.broker.errors import InvalidConfig, InvalidPartitionCount, TopicExists, UnknownTopic
+from millstream.broker.errors import (
+    BatchTooLarge,
+    InvalidConfig,
+    InvalidPartitionCount,
+    TopicExists,
+    TopicTerminated,
+    UnknownTopic,
+)
 from millstream.broker.topics import PARTITIONS_MAX, TOPICS_LANE, Topic
+from millstream.model.frame import read_frame_header
 from millstream.model.pending import Pending
 from millstream.model.topic_name import TopicName
 from millstream.storage.flusher import FLUSH_LANE
@@ -363,3 +371,41 @@ def test_what_was_opened_before_one_failed_is_closed(
         done[0].result()
     assert [segment.is_open for segment in opened] == [False] * 3
     assert len(topic.partitions) == 1
+
+
+def test_how_a_topic_was_made_and_ended_outlasts_a_crash(sim: SimulatedBroker) -> None:
+    made = sim.wait(sim.broker.topics.create(ORDERS, 3, {}, partitioned=True))
+    append(made.partitions[1])
+    sim.wait(sim.broker.topics.terminate(made, 1))
+    sim.kill()
+    sim.start()
+    found = sim.topic()
+    assert (found.partitioned, found.terminated) == (True, [1])
+    with pytest.raises(TopicTerminated):
+        append(found.partitions[1])
+    append(found.partitions[0])
+    sim.wait(sim.broker.delete_topic(found))
+    again = sim.create()
+    sim.kill()
+    sim.start()
+    assert (again.partitioned, sim.topic().partitioned, sim.topic().terminated) == (False, False, [])
+
+
+def test_a_full_name_finds_its_own_topic_only(sim: SimulatedBroker) -> None:
+    sales = TopicName("public", "sales", "orders")
+    made = sim.wait(sim.broker.topics.create(sales, 1, {}))
+    topics = sim.broker.topics
+    assert topics.by_name(sales) is topics.by_flat_name("sales.orders") is made
+    assert topics.by_name(TopicName.from_flat("sales.orders")) is None
+    with pytest.raises(TopicExists):
+        topics.create(TopicName.from_flat("sales.orders"), 1, {})
+
+
+def test_a_protocol_may_have_a_size_limit_of_its_own(sim: SimulatedBroker) -> None:
+    partition = sim.create(max__message__bytes="100").partitions[0]
+    frame = memoryview(batch(b"x" * 200))
+    with pytest.raises(BatchTooLarge):
+        append(partition, bytearray(frame))
+    partition.append(frame, read_frame_header(frame), all_replicas=False, bytes_max=300)
+    with pytest.raises(BatchTooLarge):
+        partition.append(frame, read_frame_header(frame), all_replicas=False, bytes_max=200)

@@ -22,6 +22,7 @@ _CODES: Final[Mapping[type[Exception], ErrorCode]] = {
     broker.BatchTooLarge: ErrorCode.MESSAGE_TOO_LARGE,
     broker.InvalidTimestamp: ErrorCode.INVALID_TIMESTAMP,
     broker.NotEnoughReplicas: ErrorCode.NOT_ENOUGH_REPLICAS,
+    broker.TopicTerminated: ErrorCode.POLICY_VIOLATION,
     broker.InvalidGroupId: ErrorCode.INVALID_GROUP_ID,
     broker.UnknownMember: ErrorCode.UNKNOWN_MEMBER_ID,
     broker.MemberIdRequired: ErrorCode.MEMBER_ID_REQUIRED,
