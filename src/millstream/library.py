@@ -49,6 +49,11 @@ class Broker:
         return self.addresses["kafka"]
 
     @property
+    def pulsar(self) -> str:
+        """Where Pulsar clients connect, as HOST:PORT; pulsar:// before it makes it a service URL."""
+        return self.addresses["pulsar"]
+
+    @property
     def http(self) -> str:
         """Where HTTP clients connect, as HOST:PORT."""
         return self.addresses["http"]

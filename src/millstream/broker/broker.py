@@ -4,13 +4,17 @@ import logging
 from typing import Final
 from uuid import UUID
 
+from millstream.broker.deduplication import Deduplication
 from millstream.broker.documents import Documents
 from millstream.broker.groups import Groups
+from millstream.broker.namespaces import Namespaces
 from millstream.broker.offsets import Offsets
 from millstream.broker.partition import Partition
 from millstream.broker.producer_ids import ProducerIds
+from millstream.broker.producers import Producers
 from millstream.broker.settings import BrokerSettings
-from millstream.broker.topics import TOPIC_DOCUMENT, Topic, Topics
+from millstream.broker.subscriptions import Subscriptions
+from millstream.broker.topics import TOPIC_DOCUMENT, UPKEEP_LANE, Topic, Topics
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending, gather
 from millstream.model.runtime import Runtime, Timer
@@ -52,6 +56,10 @@ class Broker:
         self.documents = Documents(store, snapshot.documents)
         self.topics.load(snapshot.topics, snapshot.dropped, self.documents.of_kind(TOPIC_DOCUMENT))
         self.groups = Groups(runtime, settings, Offsets(store, snapshot.offsets))
+        self.subscriptions = Subscriptions(runtime, self.groups.offsets)
+        self.namespaces = Namespaces(runtime, self.documents, self.topics)
+        self.producers = Producers(runtime, self.documents)
+        self.deduplication = Deduplication(runtime, self.documents)
         self.producer_ids = ProducerIds(store, snapshot.values)
         self.cluster_id = snapshot.values.get(CLUSTER_ID) or self._new_cluster_id()
         self._upkeep_timer: Timer | None = None
@@ -90,7 +98,8 @@ class Broker:
             _remove(segments)
             return start_offset
 
-        return self.runtime.run_blocking(FLUSH_LANE, work)
+        # A segment is taken out of use only after the flush that closed it: there is none to wait for.
+        return self.runtime.run_blocking(UPKEEP_LANE, work)
 
     # Upkeep
 
@@ -114,7 +123,7 @@ class Broker:
             _log.info("retention segments=%d bytes=%d", len(expired), sum(s.log_bytes for s in expired))
             for segment in expired:
                 segment.close()
-            self.runtime.run_blocking(FLUSH_LANE, lambda: _remove(expired))
+            self.runtime.run_blocking(UPKEEP_LANE, lambda: _remove(expired))
 
     # The end
 
@@ -150,8 +159,9 @@ class Broker:
             self.directory.release()
 
         written = flushing.chain(write_indexes).settle(lambda _: None, warn)
+        removed = written.chain(lambda _: self.runtime.run_blocking(UPKEEP_LANE, lambda: None))
         # Changes are made in order: behind this empty one nothing is under way in the store any more.
-        return written.chain(lambda _: self._store.submit([])).settle(finish, finish)
+        return removed.chain(lambda _: self._store.submit([])).settle(finish, finish)
 
 
 def _remove(segments: list[Segment]) -> None:

@@ -323,6 +323,14 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
         "group.min.session.timeout.ms", Kind.INT, "6000", "The smallest session timeout, in ms.", high=_INT_MAX
     ),
     ConfigKey(
+        "kafka07.magic",
+        Kind.INT,
+        "0",
+        "The magic of the messages that clients of Kafka 0.7 read in place of records which others wrote, 0 or 1. A new "
+        "value counts for what is written from then on.",
+        high=1,
+    ),
+    ConfigKey(
         "log.retention.check.interval.ms",
         Kind.LONG,
         "60000",
@@ -335,6 +343,20 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
         "1000",
         "Fetch sessions kept at a time; beyond, only those unused for two minutes make room for new ones.",
         high=_INT_MAX,
+    ),
+    ConfigKey(
+        "max.message.size",
+        Kind.INT,
+        "1000000",
+        "Bytes of payload of the largest message that clients of Kafka 0.7 may write; a larger one is dropped. A "
+        "compressed message counts as one.",
+        high=_INT_MAX,
+    ),
+    ConfigKey(
+        "pulsar.deduplication.enable",
+        Kind.BOOLEAN,
+        "false",
+        "Whether messages that a Pulsar producer sends twice are kept once, where its namespace does not say.",
     ),
     ConfigKey(
         "num.partitions", Kind.INT, "1", "Partitions of a topic that is made without a number.", low=1, high=_INT_MAX

@@ -12,6 +12,9 @@
     │   ├── InvalidTimestamp
     │   ├── NotEnoughReplicas
     │   └── TopicTerminated
+    ├── ProducerError
+    │   ├── ProducerBusy         its name is in use, or an exclusive producer is there
+    │   └── ProducerFenced       it may not write here (any more)
     ├── InvalidGroupId
     └── GroupError
         ├── UnknownMember
@@ -52,6 +55,9 @@ __all__ = [
     "MemberIdRequired",
     "NotEnoughReplicas",
     "NoteTooLarge",
+    "ProducerBusy",
+    "ProducerError",
+    "ProducerFenced",
     "RebalanceInProgress",
     "SubscribedToTopic",
     "TopicError",
@@ -168,3 +174,15 @@ class SubscribedToTopic(GroupError):
 
 class NoteTooLarge(GroupError):
     """The text committed with an offset is longer than `offset.metadata.max.bytes`."""
+
+
+class ProducerError(BrokerError):
+    """A producer may not write beside others."""
+
+
+class ProducerBusy(ProducerError):
+    """A producer's name is in use, or an exclusive producer is there."""
+
+
+class ProducerFenced(ProducerError):
+    """A producer may not write here, or not any more: others are there, or came since."""

@@ -10,7 +10,7 @@ from millstream.broker.errors import (
     UnknownTopic,
 )
 from millstream.broker.settings import TopicSettings
-from millstream.model.frame import Attributes, FrameHeader, read_frame_header, set_log_append_time
+from millstream.model.frame import Attributes, FrameHeader, Magic, read_frame_header, set_log_append_time
 from millstream.model.pending import Pending
 from millstream.model.runtime import Runtime
 from millstream.storage.flusher import GroupFlusher
@@ -86,8 +86,7 @@ class Partition:
         settings = self.settings
         if self.deleted:
             raise UnknownTopic("the topic is being deleted")
-        if self.terminated:
-            raise TopicTerminated("the topic was terminated")
+        self.check_open()
         self.check_size(len(frame), bytes_max)
         if all_replicas and settings.min_insync_replicas > 1:
             raise NotEnoughReplicas(
@@ -99,7 +98,7 @@ class Partition:
         if settings.append_time:
             set_log_append_time(frame, now_ms)
             header = read_frame_header(frame)
-        elif header.max_timestamp >= 0:
+        elif header.max_timestamp >= 0 and header.magic == Magic.KAFKA_V2:  # a rule of Kafka's alone
             self._check_times(header, now_ms)
         appended = self.log.append(frame, header, now_ms)
         if not appended.duplicate:
@@ -134,6 +133,11 @@ class Partition:
             is set to answer without.
         """
         return self._flusher.flush(self.log) if self._fsync else None
+
+    def check_open(self) -> None:
+        """Check that something can be appended. Raises TopicTerminated."""
+        if self.terminated:
+            raise TopicTerminated("the topic was terminated")
 
     def terminate(self) -> None:
         """Let nothing be appended ever again. Making that last is the caller's."""

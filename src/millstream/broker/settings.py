@@ -33,11 +33,14 @@ class BrokerSettings:
         self.session_timeout_max_ms: int = self._value("group.max.session.timeout.ms")
         self.session_timeout_min_ms: int = self._value("group.min.session.timeout.ms")
         self.group_size_max: int = self._value("group.max.size")
+        self.kafka07_magic: int = self._value("kafka07.magic")
+        self.message_payload_bytes_max: int = self._value("max.message.size")
         self.retention_check_interval_ms: int = self._value("log.retention.check.interval.ms")
         self.fetch_sessions_max: int = self._value("max.incremental.fetch.session.cache.slots")
         self.partitions: int = self._value("num.partitions")
         self.offset_note_bytes_max: int = self._value("offset.metadata.max.bytes")
         self.offsets_retention_ms: int = self._value("offsets.retention.minutes") * 60_000
+        self.deduplication: bool = self._value("pulsar.deduplication.enable")
         self.producer_expiration_ms: int = self._value("producer.id.expiration.ms")
         self.request_bytes_max: int = self._value("socket.request.max.bytes")
 

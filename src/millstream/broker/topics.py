@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 from uuid import UUID
@@ -28,11 +28,13 @@ from millstream.storage.metadata import (
     StoredTopic,
 )
 
-__all__ = ["PARTITIONS_MAX", "Topic", "Topics"]
+__all__ = ["PARTITIONS_MAX", "UPKEEP_LANE", "Topic", "Topics"]
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 TOPICS_LANE: Final = "topics"
+UPKEEP_LANE: Final = "upkeep"
+"""Where files are removed, for as long as that takes: not before anyone's acknowledgement."""
 TOPIC_DOCUMENT: Final = "topic"
 PARTITIONS_MAX: Final = 10_000
 """Partitions of one topic: each is a directory and an open file, so that a slip of the hand cannot use up all."""
@@ -49,8 +51,8 @@ class Topic:
         configs: the settings that were set on it, by name.
         partitions: by number.
         growing_to: how many partitions it is being given at the moment, 0 if none.
-        partitioned: whether it was made as a Pulsar topic of several partitions, which has a name for each of them even
-            if there is only one.
+        partitioned: whether it was made as a Pulsar topic of partitions, each of which has a name there, even if
+            it is the only one.
     """
 
     id: UUID
@@ -113,6 +115,8 @@ class Topics:
         self._making: dict[str, Pending[Topic]] = {}
         self._leaving: set[str] = set()
         self._under_way: set[Pending[Any]] = set()
+        self._watchers: dict[Callable[[], None], None] = {}
+        self._news_due = False
 
     def __iter__(self) -> Iterator[Topic]:
         return iter(list(self._by_flat.values()))
@@ -206,15 +210,27 @@ class Topics:
         stored.chain(lambda _: self._open_off_loop(topic, partitions)).when_done(enter)
         return made
 
-    def get_or_create(self, name: TopicName) -> Pending[Topic]:
-        """Find a topic, or make it with the server's defaults; see `create`."""
+    def get_or_create(
+        self, name: TopicName, *, partitions: int | None = None, partitioned: bool = False
+    ) -> Pending[Topic]:
+        """Find a topic, or make it.
+
+        Args:
+            name: its full name. Another topic that has the same flat name is not what was asked for.
+            partitions: how many a new one gets; None for as many as the server is set to.
+            partitioned: see `create`.
+
+        Raises:
+            TopicExists: the name is another topic's in a protocol with flat names.
+        """
         flat = name.flat
         being_made = self._making.get(flat)
         if being_made is not None:
             return being_made
         found = self._by_flat.get(flat)
-        if found is None:
-            return self.create(name, self._settings.partitions, {})
+        if found is None or found.name != name:
+            count = self._settings.partitions if partitions is None else partitions
+            return self.create(name, count, {}, partitioned=partitioned)
         there: Pending[Topic] = Pending()
         there.resolve(found)
         return there
@@ -298,6 +314,7 @@ class Topics:
             raise UnknownTopic("the topic is being deleted")
         flat = topic.name.flat
         del self._by_flat[flat]
+        self._announce()
         self._leaving.add(flat)
         for partition in topic.partitions:
             partition.deleted = True
@@ -329,7 +346,7 @@ class Topics:
     def _remove_files(self, topic: Topic) -> Pending[None]:
         for partition in topic.partitions:
             partition.log.close()
-        removed = self._runtime.run_blocking(FLUSH_LANE, lambda: self._directory.remove_topic(topic.id))
+        removed = self._runtime.run_blocking(UPKEEP_LANE, lambda: self._directory.remove_topic(topic.id))
 
         def report(pending: Pending[None]) -> None:
             try:
@@ -376,6 +393,7 @@ class Topics:
     def _attach(self, topic: Topic, opened: list[Partition]) -> None:
         """Hand opened partitions to their topic."""
         topic.partitions.extend(opened)
+        self._announce()
         self._obey(topic)  # its settings may have changed meanwhile
 
     def _open_off_loop(self, topic: Topic, count: int) -> Pending[None]:
@@ -395,7 +413,26 @@ class Topics:
         opening.when_done(end)
         return opening
 
+    def watch(self, callback: Callable[[], None]) -> None:
+        """Call back, after the work at hand, whenever topics have come or gone or have more partitions."""
+        self._watchers[callback] = None
+
+    def unwatch(self, callback: Callable[[], None]) -> None:
+        """Stop calling back."""
+        self._watchers.pop(callback, None)
+
+    def _announce(self) -> None:
+        if self._watchers and not self._news_due:
+            self._news_due = True
+            self._runtime.call_soon(self._tell)
+
+    def _tell(self) -> None:
+        self._news_due = False
+        for callback in list(self._watchers):
+            callback()
+
     def _enter(self, topic: Topic) -> None:
+        self._announce()
         self._by_flat[topic.name.flat] = topic
         self._by_id[topic.id] = topic
 

@@ -31,7 +31,13 @@ def _kafka(broker: Broker) -> Service:
     return KafkaService(broker)
 
 
-PROTOCOLS: Final[Mapping[str, Callable[[Broker], Service]]] = {"kafka": _kafka}
+def _pulsar(broker: Broker) -> Service:
+    from millstream.sessions.pulsar.service import PulsarService
+
+    return PulsarService(broker)
+
+
+PROTOCOLS: Final[Mapping[str, Callable[[Broker], Service]]] = {"kafka": _kafka, "pulsar": _pulsar}
 """How to load what the sessions of a protocol share, by the name of its listener."""
 
 

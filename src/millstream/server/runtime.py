@@ -4,7 +4,9 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from queue import SimpleQueue
+from threading import Thread
 from typing import TypeVar
 
 from millstream.model.pending import Pending
@@ -15,12 +17,39 @@ __all__ = ["LoopRuntime"]
 T = TypeVar("T")
 
 
+class _Lane:
+    """A thread that does one piece of work after the other.
+
+    An executor of one thread would do the same and cost ten times as much for each piece, on the path of every
+    acknowledgement that waits for the disk.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        # A daemon, so that a process which fails before `end` is not kept alive.
+        self._thread = Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Callable[[], None]) -> None:
+        """Do a piece of work after those before it."""
+        self._queue.put(work)
+
+    def end(self) -> None:
+        """Return once all work is done."""
+        self._queue.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (work := self._queue.get()) is not None:
+            work()
+
+
 class LoopRuntime:
     """A `millstream.model.runtime.Runtime` on the running event loop."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._lanes: dict[str, ThreadPoolExecutor] = {}
+        self._lanes: dict[str, _Lane] = {}
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
@@ -35,20 +64,23 @@ class LoopRuntime:
         return self._loop.call_later(delay_s, callback)
 
     def run_blocking(self, lane: str, work: Callable[[], T]) -> Pending[T]:
-        executor = self._lanes.get(lane)
-        if executor is None:
-            executor = self._lanes[lane] = ThreadPoolExecutor(1, thread_name_prefix=f"millstream-{lane}")
+        thread = self._lanes.get(lane)
+        if thread is None:
+            thread = self._lanes[lane] = _Lane(f"millstream-{lane}")
         pending: Pending[T] = Pending()
 
         def run() -> None:
+            settle: Callable[[], None]
             try:
                 value = work()
             except Exception as error:  # noqa: BLE001 - handed on whole to whoever waits, on the loop's thread
-                self._loop.call_soon_threadsafe(pending.fail, error)
+                settle = partial(pending.fail, error)
             else:
-                self._loop.call_soon_threadsafe(pending.resolve, value)
+                settle = partial(pending.resolve, value)
+            if not self._loop.is_closed():  # else nobody waits any more
+                self._loop.call_soon_threadsafe(settle)
 
-        executor.submit(run)
+        thread.submit(run)
         return pending
 
     def random_bytes(self, count: int) -> bytes:
@@ -56,5 +88,5 @@ class LoopRuntime:
 
     def close(self) -> None:
         """End all lanes once their work is done."""
-        for executor in self._lanes.values():
-            executor.shutdown(wait=True)
+        for lane in self._lanes.values():
+            lane.end()

@@ -1,0 +1,224 @@
+"""What all dispatch rules share: walking over the log behind a cursor, and acknowledging frames."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from millstream.broker.subscriptions.consumer import Consumer
+from millstream.broker.subscriptions.cursor import Cursor
+from millstream.broker.subscriptions.interface import FrameInspector, FrameSource, Subscribing, SubscriptionSettings
+from millstream.broker.subscriptions.turns import PartitionTurns, Subscriber
+from millstream.model.frame import Attributes, FrameHeader
+from millstream.model.runtime import Runtime
+
+__all__ = ["Context", "Dispatcher", "acknowledge_records"]
+
+_ASKED_OR_HIDDEN = Attributes.TRANSACTIONAL | Attributes.CONTROL
+
+
+@dataclass(slots=True)
+class Context:
+    """What a dispatch rule works on.
+
+    Args:
+        runtime: time and timers.
+        settings: limits and delays.
+        turns: gives turns, and reads the log.
+        cursor: of the subscription.
+        inspector: reads frames.
+        subscriber: the subscription, as `turns` knows it.
+        source: read instead of the log up to its horizon.
+    """
+
+    runtime: Runtime
+    settings: SubscriptionSettings
+    turns: PartitionTurns
+    cursor: Cursor
+    inspector: FrameInspector
+    subscriber: Subscriber
+    source: FrameSource | None = None
+
+    def wake(self) -> None:
+        """Ask for a turn."""
+        self.turns.schedule(self.subscriber)
+
+
+class Dispatcher(ABC):
+    """A dispatch rule. `read_offset` is the offset behind the last frame that was read for a consumer.
+
+    Args:
+        context: what it works on.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.read_offset = context.cursor.position
+        self._at_tail = False
+        self._stalled = False
+        self._entries_left = 0
+        self._bytes_left = 0
+
+    # What differs
+
+    @abstractmethod
+    def check(self, request: Subscribing) -> None:
+        """Check that a consumer could come. Raises SubscriptionError."""
+
+    @abstractmethod
+    def add(self, consumer: Consumer) -> None:
+        """A consumer comes that was checked."""
+
+    @abstractmethod
+    def remove(self, consumer: Consumer) -> None:
+        """A consumer leaves."""
+
+    @abstractmethod
+    def turn(self) -> None:
+        """Deliver, within the limits of one turn, what can be delivered."""
+
+    @abstractmethod
+    def acknowledge(self, consumer: Consumer, base_offset: int, wanted: int | None) -> int:
+        """Acknowledge a frame or records of it; returns how many records were not acknowledged before."""
+
+    @abstractmethod
+    def acknowledge_cumulative(self, consumer: Consumer, base_offset: int, wanted: int | None) -> int:
+        """Acknowledge everything up to a frame, where the rule allows it; as `acknowledge`."""
+
+    @abstractmethod
+    def redeliver(self, consumer: Consumer, base_offsets: Iterable[int] | None) -> None:
+        """Deliver frames again; see `Consumer.redeliver`."""
+
+    @abstractmethod
+    def moved(self, *, backwards: bool) -> None:
+        """The cursor was moved by something else than acknowledgements of frames."""
+
+    @abstractmethod
+    def unacknowledged_of(self, consumer: Consumer) -> int:
+        """Records delivered to a consumer and not acknowledged."""
+
+    @property
+    def unacknowledged(self) -> int:
+        """Records delivered to anybody and not acknowledged."""
+        return 0
+
+    @property
+    def blocked(self) -> bool:
+        """Whether nothing is delivered because of what is not acknowledged."""
+        return False
+
+    @property
+    def delayed(self) -> int:
+        """Frames whose time has not come."""
+        return 0
+
+    @property
+    def waiting(self) -> int:
+        """Frames that were read, and are to be delivered."""
+        return 0
+
+    @abstractmethod
+    def flowed(self, consumer: Consumer) -> None:
+        """A consumer was given permits."""
+
+    def key_ranges(self, consumer: Consumer) -> tuple[tuple[int, int], ...]:
+        """Slots of the keys that a consumer gets."""
+        return ()
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let no timer run any more."""
+
+    # What is shared
+
+    def _begin_turn(self) -> None:
+        settings = self.context.settings
+        self._entries_left = settings.turn_entries_max
+        self._bytes_left = settings.turn_bytes_max
+        self._at_tail = self._stalled = False
+        cursor, start_offset = self.context.cursor, self.context.turns.partition.log.start_offset
+        if cursor.position < start_offset:
+            # Retention, or a deletion of records, took what nobody can get any more.
+            cursor.acknowledge(cursor.position, start_offset)
+            self.moved(backwards=False)
+        self.read_offset = max(self.read_offset, cursor.position)
+
+    def _may_go_on(self) -> bool:
+        """Whether the turn is within its limits."""
+        return self._entries_left > 0 and self._bytes_left > 0 and not self._stalled
+
+    def _new_frames(self, records: int) -> Iterator[tuple[FrameHeader, memoryview, int | None]]:
+        """Walk over the frames from `read_offset` on that are for consumers, with the records wanted of each.
+
+        The offset moves on when the next frame is asked for: a frame at which the walk is left comes again. What is
+        not there, or is for no consumer, counts as acknowledged. `_at_tail` tells afterwards whether that was all.
+
+        Args:
+            records: about how many can be used.
+        """
+        context = self.context
+        turns, cursor = context.turns, context.cursor
+        stable_offset = turns.stable_offset
+        while self._may_go_on():
+            chunk = None
+            if self.read_offset < stable_offset:
+                chunk = turns.read(self.read_offset, records, self._bytes_left, context.source)
+            if chunk is None:
+                self._at_tail = True
+                return
+            frames = chunk.frames
+            for place in range(chunk.place(self.read_offset), len(frames)):
+                header, frame = frames[place]
+                base_offset = header.base_offset
+                if base_offset >= stable_offset:
+                    self._at_tail = True
+                    return
+                if not self._may_go_on():
+                    return
+                if base_offset > self.read_offset:
+                    cursor.acknowledge(self.read_offset, base_offset)
+                self._entries_left -= 1
+                behind = base_offset + header.last_offset_delta + 1
+                if header.record_count <= 0 or (
+                    header.attributes & _ASKED_OR_HIDDEN and self._is_hidden(header, frame)
+                ):
+                    cursor.acknowledge(base_offset, behind)
+                else:
+                    wanted = cursor.wanted(base_offset, behind - base_offset)
+                    if wanted != 0:
+                        yield header, frame, wanted
+                self.read_offset = behind
+            if chunk.end > self.read_offset:
+                # Damage, or what compaction left out, up to the end of what was read.
+                cursor.acknowledge(self.read_offset, min(chunk.end, stable_offset))
+                self.read_offset = min(chunk.end, stable_offset)
+
+    def _is_hidden(self, header: FrameHeader, frame: memoryview) -> bool:
+        return bool(header.attributes & Attributes.CONTROL) or self.context.inspector.is_hidden(header, frame)
+
+    def _header_at(self, base_offset: int) -> FrameHeader | None:
+        """The header of the frame with a base offset, from the log; None if there is no such frame."""
+        return self.context.turns.header_at(base_offset)
+
+
+def acknowledge_records(cursor: Cursor, base_offset: int, count: int, wanted: int | None) -> int:
+    """Acknowledge a frame, or the records of it that are not wanted any more.
+
+    Args:
+        cursor: where.
+        base_offset, count: the offsets of the frame.
+        wanted: bit n for record n that is still wanted; None for none of them.
+
+    Returns:
+        How many records were not acknowledged before.
+    """
+    if wanted is None:
+        return cursor.acknowledge(base_offset, base_offset + count)
+    done = ~wanted & ((1 << count) - 1)
+    acknowledged = 0
+    while done:
+        first = (done & -done).bit_length() - 1
+        run = ~(done >> first)
+        length = (run & -run).bit_length() - 1
+        acknowledged += cursor.acknowledge(base_offset + first, base_offset + first + length)
+        done = done >> (first + length) << (first + length)
+    return acknowledged

@@ -1,0 +1,101 @@
+"""PARTITIONED_METADATA and LOOKUP: how many partitions a topic has, and which server has it. It is always this one.
+
+Source: Pulsar binary protocol specification 3.0, "Service discovery".
+"""
+
+from millstream.broker.errors import UnknownTopic
+from millstream.model.errors import MillstreamError
+from millstream.model.pending import Pending, settled
+from millstream.sessions.pulsar.error_table import code_of
+from millstream.sessions.pulsar.errors import UnknownListener
+from millstream.sessions.pulsar.link import Link
+from millstream.sessions.pulsar.names import find_place, parse_name
+from millstream.sessions.pulsar.topics import auto_create, creation_rule, partition_count
+from millstream.wire.pulsar.pulsar_pb2 import (
+    CommandLookupTopic,
+    CommandLookupTopicResponse,
+    CommandPartitionedTopicMetadata,
+    CommandPartitionedTopicMetadataResponse,
+)
+
+__all__ = ["handle_lookup", "handle_partitioned_metadata"]
+
+
+def handle_partitioned_metadata(link: Link, command: CommandPartitionedTopicMetadata) -> None:
+    """Tell how many partitions a topic has, 0 if it is not partitioned.
+
+    A topic that is not there is made only where its namespace makes partitioned ones: any other comes to be with its
+    first producer or consumer.
+    """
+    request_id = command.request_id
+
+    def answer(partitions: int) -> None:
+        link.send(
+            CommandPartitionedTopicMetadataResponse(
+                request_id=request_id,
+                partitions=partitions,
+                response=CommandPartitionedTopicMetadataResponse.Success,
+            )
+        )
+
+    def refuse(error: MillstreamError) -> None:
+        link.send(
+            CommandPartitionedTopicMetadataResponse(
+                request_id=request_id,
+                response=CommandPartitionedTopicMetadataResponse.Failed,
+                error=code_of(error),
+                message=str(error),
+            )
+        )
+
+    Pending.attempt(lambda: _partitions(link, command)).settle(answer, refuse)
+
+
+def _partitions(link: Link, command: CommandPartitionedTopicMetadata) -> Pending[int]:
+    name = parse_name(command.topic)
+    broker = link.broker
+    broker.namespaces.get(name.topic.tenant, name.topic.namespace)
+    if not name.persistent:
+        return settled(0)
+    topic = broker.topics.by_name(name.topic)
+    if topic is not None:
+        return settled(partition_count(topic))
+    if name.partition is not None and find_place(broker.topics, name) is not None:
+        return settled(0)
+    rule = creation_rule(link, name)
+    if rule.allowed:
+        if rule.partitions is not None and name.partition is None and command.metadata_auto_creation_enabled:
+            return auto_create(link, name).then(partition_count)
+        return settled(0)
+    raise UnknownTopic(f"there is no topic {name}")
+
+
+def handle_lookup(link: Link, command: CommandLookupTopic) -> None:
+    """Tell where a topic is served: here, at the address that was asked for."""
+    try:
+        name = parse_name(command.topic)
+        link.broker.namespaces.get(name.topic.tenant, name.topic.namespace)
+        listener = command.advertised_listener_name
+        endpoint = link.peer.endpoint(listener or "pulsar") or (None if listener else link.peer.endpoint(""))
+        if endpoint is None:
+            # The text is what clients look for, so that they give up at once.
+            raise UnknownListener(f"the broker do not have {listener} listener")
+    except MillstreamError as error:
+        link.send(
+            CommandLookupTopicResponse(
+                request_id=command.request_id,
+                response=CommandLookupTopicResponse.Failed,
+                error=code_of(error),
+                message=str(error),
+            )
+        )
+        return
+    link.send(
+        CommandLookupTopicResponse(
+            request_id=command.request_id,
+            response=CommandLookupTopicResponse.Connect,
+            brokerServiceUrl=f"pulsar://{endpoint}",
+            authoritative=True,
+            proxy_through_service_url=False,
+        )
+    )

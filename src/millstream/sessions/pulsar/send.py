@@ -1,0 +1,119 @@
+"""SEND: storing an entry, and telling its producer once it is safe.
+
+Receipts go out in the order of the messages: entries of one partition become durable in their order, and a refusal is
+sent behind the receipts of what came before it.
+
+Source: Pulsar binary protocol specification 3.0, "Send"; deduplication, PIP-6.
+"""
+
+from typing import Final
+
+from millstream.broker.deduplication import Deduplicator, Verdict
+from millstream.model.errors import MillstreamError
+from millstream.model.frame import read_frame_header
+from millstream.model.pending import Pending
+from millstream.sessions.pulsar.error_table import Refusal, code_of
+from millstream.sessions.pulsar.errors import MessageUnknown, NotAllowed
+from millstream.sessions.pulsar.link import Link
+from millstream.sessions.pulsar.producers import LinkedProducer
+from millstream.wire.pulsar.entry import Entry, check_entry
+from millstream.wire.pulsar.errors import MalformedFrame
+from millstream.wire.pulsar.frames import encode_command
+from millstream.wire.pulsar.hot_commands import encode_send_receipt
+from millstream.wire.pulsar.limits import MESSAGE_BYTES_MAX
+from millstream.wire.pulsar.pulsar_pb2 import CommandSend, CommandSendError
+from millstream.wire.pulsar.stored_frame import build_frame
+
+__all__ = ["handle_send"]
+
+_FRAME_BYTES_MAX: Final = MESSAGE_BYTES_MAX + 64 * 1024
+"""Bytes of a stored entry: the largest message, its metadata and the frame's own header."""
+_NOWHERE: Final = -1
+"""Ledger and entry of the receipt of a message that was there already."""
+
+
+def handle_send(link: Link, command: CommandSend, data: memoryview) -> None:
+    """Store an entry.
+
+    Raises:
+        MalformedFrame: there is no such producer. One that the server parted from a moment ago is passed over.
+    """
+    linked = link.producers.get(command.producer_id)
+    if not isinstance(linked, LinkedProducer) or not linked.ready:
+        if link.was_evicted(command.producer_id):
+            return
+        raise MalformedFrame(f"SEND for a producer {command.producer_id} that is not connected")
+    try:
+        entry = check_entry(data)
+        _store(link, linked, command, data, entry)
+    except (MillstreamError, OSError) as error:
+        _refuse(link, command, error)
+
+
+def _store(link: Link, linked: LinkedProducer, command: CommandSend, data: memoryview, entry: Entry) -> None:
+    metadata = entry.metadata
+    if command.marker:
+        raise NotAllowed("a client may not write markers")
+    name = linked.producer.name
+    highest = max(command.highest_sequence_id, command.sequence_id)
+    deduplicator = linked.deduplicator
+    partial = entry.is_chunk and metadata.chunk_id != metadata.num_chunks_from_msg - 1
+    if deduplicator is not None:
+        verdict = deduplicator.judge(name, command.sequence_id)
+        if verdict is Verdict.DUPLICATE:
+            _answer(link, linked, command, _NOWHERE, None)
+            return
+        if verdict is Verdict.UNKNOWN and not entry.is_chunk:
+            raise MessageUnknown("the message came before, and is not safe yet")
+    frame = memoryview(build_frame(data, entry))
+    partition = linked.partition
+    appended = partition.append(frame, read_frame_header(frame), all_replicas=True, bytes_max=_FRAME_BYTES_MAX)
+    durable = partition.durable()
+    if deduplicator is not None and not partial:
+        deduplicator.pushed(name, highest)
+        next_offset = appended.base_offset + entry.message_count
+        _note(deduplicator, name, highest, next_offset, durable)
+    _answer(link, linked, command, appended.base_offset, durable)
+
+
+def _note(
+    deduplicator: Deduplicator, name: str, highest: int, next_offset: int, durable: Pending[None] | None
+) -> None:
+    if durable is None:
+        deduplicator.persisted(name, highest, next_offset)
+        return
+
+    def note(done: Pending[None]) -> None:
+        try:
+            done.result()
+        except MillstreamError:
+            deduplicator.failed(name)
+        else:
+            deduplicator.persisted(name, highest, next_offset)
+
+    durable.when_done(note)
+
+
+def _answer(
+    link: Link, linked: LinkedProducer, command: CommandSend, entry_id: int, durable: Pending[None] | None
+) -> None:
+    number, sequence_id, highest = command.producer_id, command.sequence_id, command.highest_sequence_id
+    ledger_id = _NOWHERE if entry_id == _NOWHERE else linked.ledger_id
+    partition = linked.place.shown
+
+    def receipt() -> bytes:
+        return encode_send_receipt(number, sequence_id, ledger_id, entry_id, partition, highest)
+
+    link.receipts.add(durable, receipt, lambda error: _refusal(number, sequence_id, error))
+
+
+def _refusal(number: int, sequence_id: int, error: Refusal) -> bytes:
+    return encode_command(
+        CommandSendError(producer_id=number, sequence_id=sequence_id, error=code_of(error), message=str(error))
+    )
+
+
+def _refuse(link: Link, command: CommandSend, error: Refusal) -> None:
+    """Tell a producer that a message was not taken, behind the receipts of what was."""
+    refusal = _refusal(command.producer_id, command.sequence_id, error)
+    link.receipts.add(None, lambda: refusal, lambda _: refusal)

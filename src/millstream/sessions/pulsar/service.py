@@ -1,0 +1,26 @@
+"""The Pulsar protocol, as the server sees it: a broker in, a session for each connection out."""
+
+from millstream.broker.broker import Broker
+from millstream.sessions.pulsar.link import PulsarShared
+from millstream.sessions.pulsar.session import PulsarSession
+from millstream.sessions.session import Peer, Session
+
+__all__ = ["PulsarService"]
+
+
+class PulsarService:
+    """What all Pulsar connections share.
+
+    Args:
+        broker: the broker that they speak to.
+    """
+
+    def __init__(self, broker: Broker) -> None:
+        self._shared = PulsarShared(broker)
+
+    def session(self, peer: Peer) -> Session:
+        """Make the session of a new connection."""
+        return PulsarSession(self._shared, peer)
+
+    def close(self) -> None:
+        """Nothing runs by itself here."""

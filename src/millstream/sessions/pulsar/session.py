@@ -1,0 +1,100 @@
+"""A Pulsar connection without its socket: one frame in, any number of frames out, whenever they are due."""
+
+from millstream.model.errors import MillstreamError
+from millstream.model.runtime import Timer
+from millstream.sessions.pulsar.link import KEEP_ALIVE_MS, Link, PulsarShared
+from millstream.sessions.pulsar.table import HANDLERS
+from millstream.sessions.session import Answer, Peer
+from millstream.wire.errors import WireError
+from millstream.wire.pulsar.errors import MalformedFrame
+from millstream.wire.pulsar.frames import PREFIX_BYTES, command_name, measure_frame, read_frame
+from millstream.wire.pulsar.pulsar_pb2 import CommandPing
+
+__all__ = ["PulsarSession"]
+
+
+class PulsarSession:
+    """Serves the commands of one connection.
+
+    Args:
+        shared: what all connections share.
+        peer: this one.
+    """
+
+    prefix_bytes = PREFIX_BYTES
+
+    def __init__(self, shared: PulsarShared, peer: Peer) -> None:
+        self._link = Link(shared, peer)
+        self._runtime = shared.broker.runtime
+        self._heard_ms = self._runtime.monotonic_ms()
+        self._asked = False
+        self._timer: Timer = self._runtime.call_later(KEEP_ALIVE_MS / 1000, self._look)
+
+    def measure(self, buffer: memoryview) -> int:
+        """Bytes of the frame at the start of a buffer; see `measure_frame`."""
+        return measure_frame(buffer)
+
+    def handle(self, frame: memoryview) -> Answer:
+        """Serve one command. Answers are sent as they come, so there is never one to return.
+
+        Raises:
+            WireError: the connection is to be closed.
+        """
+        self._heard_ms = self._runtime.monotonic_ms()
+        self._asked = False
+        self._link.heard()
+        command, entry = read_frame(frame)
+        handler = HANDLERS.get(command.type)
+        if handler is None:
+            raise MalformedFrame(f"the command {command_name(command.type)} is not served")
+        link = self._link
+        if link.protocol_version < 0 and not handler.before_connect:
+            raise MalformedFrame(f"{handler.name} before CONNECT")
+        body = getattr(command, handler.field)
+        try:
+            if handler.entry:
+                handler.handle(link, body, memoryview(b"") if entry is None else entry)
+            else:
+                handler.handle(link, body)
+        except WireError:
+            raise
+        except (MillstreamError, OSError) as error:
+            request_id = getattr(body, "request_id", None)
+            if request_id is None:
+                raise MalformedFrame(f"{handler.name}: {error}") from None
+            link.refuse(request_id, error)
+        return None
+
+    def _look(self) -> None:
+        """Ask a silent peer whether it is there; give up one that has not answered."""
+        silent_ms = self._runtime.monotonic_ms() - self._heard_ms
+        if silent_ms >= KEEP_ALIVE_MS:
+            if self._asked:
+                self._link.peer.end("it did not answer PING")
+                return
+            self._asked = True
+            if self._link.protocol_version >= 0:
+                self._link.send(CommandPing())
+            silent_ms = 0
+        self._timer = self._runtime.call_later((KEEP_ALIVE_MS - silent_ms) / 1000, self._look)
+
+    def resume(self) -> None:
+        """The peer has room again: consumers that were kept back go on."""
+        for consumer in list(self._link.consumers.values()):
+            consumer.resume()
+
+    def finish(self) -> None:
+        """Nothing waits here that an earlier answer would help."""
+
+    def close(self) -> None:
+        """Let go of all producers and consumers: the client is gone."""
+        link = self._link
+        link.closed = True
+        self._timer.cancel()
+        link.lost()
+        for attached in (*link.producers.values(), *link.consumers.values()):
+            attached.close()
+        for watcher_id in list(link.watchers):
+            link.unwatch(watcher_id)
+        link.producers.clear()
+        link.consumers.clear()
