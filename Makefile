@@ -10,7 +10,9 @@ READY := $(VENV)/.ready
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(READY): pyproject.toml setup.py $(wildcard src/millstream/wire/kafka/record_places.p*)
+COMPILED := $(wildcard src/millstream/wire/*/*.pxd)
+
+$(READY): pyproject.toml setup.py $(COMPILED) $(COMPILED:.pxd=.py) $(wildcard src/millstream/wire/*/proto/*.proto)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Millstream needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV) (the first time takes some minutes: PySpark is built from its source archive)"

@@ -28,6 +28,8 @@ __all__ = ["Broker"]
 
 _log = logging.getLogger(__name__)
 CLUSTER_ID: Final = "cluster.id"
+RETENTION_CONFIGS: Final = {"retention.ms", "retention.bytes"}
+"""What a topic may be set to keep whatever its namespace says."""
 
 
 class Broker:
@@ -72,7 +74,14 @@ class Broker:
 
     def delete_topic(self, topic: Topic) -> Pending[None]:
         """Delete a topic with all that belongs to it. Raises UnknownTopic if it is being deleted already."""
-        return self.topics.delete(topic).then(lambda _: self.groups.forget_topic(topic.id))
+
+        def forget(_: None) -> None:
+            self.groups.forget_topic(topic.id)
+            self.subscriptions.forget_topic(topic.id)
+            self.producers.forget_topic(topic.id)
+            self.deduplication.forget_topic(topic.id)
+
+        return self.topics.delete(topic).then(forget)
 
     def delete_records(self, partition: Partition, offset: int) -> Pending[int]:
         """Delete the records of a partition before an offset, so that they stay deleted.
@@ -114,7 +123,7 @@ class Broker:
         expired: list[Segment] = []
         for topic in self.topics:
             for partition in topic.partitions:
-                expired += partition.log.expired(now_ms)
+                expired += self._expired(topic, partition, now_ms)
                 partition.log.producers.expire(now_ms - self.settings.producer_expiration_ms)
                 if partition.log.has_sealed:
                     self._flusher.flush_soon(partition.log)
@@ -125,6 +134,29 @@ class Broker:
                 segment.close()
             self.runtime.run_blocking(UPKEEP_LANE, lambda: _remove(expired))
 
+    def _expired(self, topic: Topic, partition: Partition, now_ms: int) -> list[Segment]:
+        """What retention no longer keeps of a partition. What a subscription still needs is kept until it expires."""
+        namespace = self.namespaces.find(topic.name.tenant, topic.name.namespace)
+        retention = None
+        if namespace is not None:
+            policies = namespace.policies
+            if policies.message_ttl_s:
+                self._expire_messages(topic, partition, now_ms - policies.message_ttl_s * 1000)
+            if policies.retention is not None and not RETENTION_CONFIGS & topic.configs.keys():
+                minutes, megabytes = policies.retention.minutes, policies.retention.megabytes
+                retention = (
+                    minutes if minutes < 0 else minutes * 60_000,
+                    megabytes if megabytes < 0 else megabytes * 1024 * 1024,
+                )
+        hold = self.subscriptions.hold_offset(topic.id, partition.index)
+        return partition.log.expired(now_ms, hold_offset=hold, retention=retention)
+
+    def _expire_messages(self, topic: Topic, partition: Partition, before_ms: int) -> None:
+        for name in self.subscriptions.names(topic, partition.index):
+            subscription = self.subscriptions.find(topic, partition.index, name)
+            if subscription is not None:
+                subscription.expire_before_time(before_ms)
+
     # The end
 
     def close(self) -> Pending[None]:
@@ -132,6 +164,8 @@ class Broker:
         if self._upkeep_timer is not None:
             self._upkeep_timer.cancel()
         self._flusher.stop()
+        self.subscriptions.close()
+        self.deduplication.close()
         self.groups.close()
         return self.topics.at_rest().chain(lambda _: self._close_logs())
 

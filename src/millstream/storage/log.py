@@ -10,6 +10,7 @@ Everything here runs on the loop's thread, except the work handed out by the met
 
 import logging
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -100,7 +101,7 @@ class PartitionLog:
         self._names_unsynced = True
         self._loaded: list[Segment] = []
         self._sealing: list[tuple[Segment, bytes]] = []
-        self._flushing: list[Segment] = []
+        self._flushing: deque[list[Segment]] = deque()
 
     @property
     def _active(self) -> Segment:
@@ -120,6 +121,11 @@ class PartitionLog:
     def segment_count(self) -> int:
         """How many segments there are."""
         return len(self._segments)
+
+    @property
+    def segment_starts(self) -> list[tuple[int, int]]:
+        """The offset at which each segment begins, oldest first, and the time of its latest record in ms."""
+        return [(segment.base_offset, segment.latest_ms) for segment in self._segments]
 
     @property
     def has_sealed(self) -> bool:
@@ -212,13 +218,14 @@ class PartitionLog:
     def flush_work(self) -> Callable[[], None]:
         """What must run, off the loop's thread, to put all that was appended so far on the disk.
 
-        One flush of a log runs at a time; `flushed` is called when it has succeeded.
+        Flushes of a log run in the order in which they were asked for; `flushed` is called for each that has
+        succeeded, in the same order.
         """
         if self.failure is not None:
             return lambda: None  # a flush that failed is never tried again: the second would succeed, and lie
         sealed, names = self._sealing, self._names_unsynced
         self._sealing, self._names_unsynced = [], False
-        self._flushing = [segment for segment, _ in sealed]
+        self._flushing.append([segment for segment, _ in sealed])
         active = self._active.file
 
         def work() -> None:
@@ -234,11 +241,10 @@ class PartitionLog:
         return work
 
     def flushed(self) -> None:
-        """Close the files of the segments that the last flush has sealed. On the loop's thread."""
-        for segment in self._flushing:
+        """Close the files of the segments that the flush has sealed. On the loop's thread."""
+        for segment in self._flushing.popleft():
             segment.close()
             segment.drop_index()
-        self._flushing = []
 
     def read(self, offset: int, max_bytes: int) -> tuple[memoryview, int]:
         """Read whole frames from the one that holds an offset on.
@@ -307,19 +313,28 @@ class PartitionLog:
         path, content = f"{self.directory}/{START_OFFSET_FILE}", encode_start_offset(self.start_offset)
         return lambda: self._files.replace_whole(path, content)
 
-    def expired(self, now_ms: int) -> list[Segment]:
+    def expired(
+        self, now_ms: int, *, hold_offset: int | None = None, retention: tuple[int, int] | None = None
+    ) -> list[Segment]:
         """Take the segments out of use that retention by time and by size no longer keeps.
 
         A last segment that has expired as well is sealed, to be taken by the next call after a flush, so that an
         idle log becomes empty.
+
+        Args:
+            now_ms: the time.
+            hold_offset: records from there on are kept, however old and large: somebody has not read them yet.
+            retention: ms and bytes to keep instead of the log's own settings, -1 for no bound.
         """
-        keep_ms, keep_bytes = self.settings.retention_ms, self.settings.retention_bytes
+        keep_ms, keep_bytes = retention or (self.settings.retention_ms, self.settings.retention_bytes)
+        end = self.end_offset if hold_offset is None else hold_offset
         # First what a deletion of records had to leave, because no flush had closed it yet.
         out = self._detach(lambda segment: segment.next_offset <= self.start_offset)
         if keep_ms >= 0:
             before = now_ms - keep_ms
-            out += self._detach(lambda segment: segment.latest_ms < before)
-            if self._active.log_bytes and self._active.latest_ms < before and self.failure is None:
+            out += self._detach(lambda segment: segment.latest_ms < before and segment.next_offset <= end)
+            active = self._active
+            if active.log_bytes and active.latest_ms < before and end >= active.next_offset and self.failure is None:
                 try:
                     self._roll(now_ms)
                 except DiskFull as error:
@@ -331,7 +346,7 @@ class PartitionLog:
             def over(segment: Segment) -> bool:
                 nonlocal surplus
                 surplus -= segment.log_bytes
-                return surplus >= 0
+                return surplus >= 0 and segment.next_offset <= end
 
             out += self._detach(over)
         return out

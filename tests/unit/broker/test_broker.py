@@ -5,6 +5,8 @@ from typing import Literal
 
 import pytest
 
+from millstream.broker.namespaces import Retention
+from millstream.broker.subscriptions import Subscription
 from millstream.model.pending import settled
 from millstream.model.topic_name import TopicName
 from millstream.storage.directory import DataDirectory
@@ -246,3 +248,43 @@ def test_close_waits_for_topics_that_are_being_made_and_removed(
     assert sim.files.list_directory("/data/topics") == sorted(str(topic.id) for topic in (grows, made.result()))
     sim.start()
     assert {topic.name.flat: len(topic.partitions) for topic in sim.broker.topics} == {"grows": 3, "made": 2}
+
+
+def subscribed(sim: SimulatedBroker, offset: int) -> Subscription:
+    """A subscription that wants everything from an offset on."""
+    return sim.wait(sim.broker.subscriptions.create(sim.topic(), 0, "billing", offset))
+
+
+def test_what_a_subscription_has_not_read_is_kept(sim: SimulatedBroker) -> None:
+    small_segments(sim, retention__ms="60000", retention__bytes="0")
+    subscription = subscribed(sim, 5)
+    log = sim.topic().partitions[0].log
+    sim.pass_ms(3_600_000)
+    assert (log.start_offset, log.end_offset) == (4, 10)
+    sim.wait(subscription.seek(10))
+    sim.pass_ms(10_000)
+    assert log.start_offset == 10
+
+
+def test_what_has_expired_counts_as_read(sim: SimulatedBroker) -> None:
+    small_segments(sim, retention__ms="60000")
+    subscription = subscribed(sim, 0)
+    namespace = sim.broker.namespaces.get("public", "default")
+    sim.wait(sim.broker.namespaces.set_policies(namespace, message_ttl_s=100))
+    sim.pass_ms(90_000)
+    assert subscription.position == 0
+    sim.pass_ms(30_000)
+    assert (subscription.position, sim.topic().partitions[0].log.start_offset) == (10, 10)
+
+
+@pytest.mark.parametrize(("configs", "start"), [({}, 10), ({"retention__ms": "3600000"}, 0)])
+def test_a_namespace_says_what_is_kept_unless_the_topic_does(
+    sim: SimulatedBroker, configs: dict[str, str], start: int
+) -> None:
+    small_segments(sim, **configs)
+    namespace = sim.broker.namespaces.get("public", "default")
+    sim.wait(sim.broker.namespaces.set_policies(namespace, retention=Retention(1, 10)))
+    sim.pass_ms(30_000)
+    assert sim.topic().partitions[0].log.start_offset == 0
+    sim.pass_ms(60_000)
+    assert sim.topic().partitions[0].log.start_offset == start
