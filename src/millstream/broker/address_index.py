@@ -24,16 +24,18 @@ From there on a reader counts again. What must hold for ever, a restart included
 
 from array import array
 from bisect import bisect_left, bisect_right
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from itertools import count
 from typing import Final, NamedTuple, Protocol
 
-from millstream.broker.errors import AddressDamaged
+from millstream.model.errors import MillstreamError
 from millstream.model.frame import FrameHeader, read_frame_header
 from millstream.storage.address_file import AddressFile, Checkpoint
-from millstream.storage.errors import OffsetOutOfRange
+from millstream.storage.errors import DiskFull, OffsetOutOfRange
 from millstream.storage.log import PartitionLog
 
-__all__ = ["AddressIndex", "Encoding"]
+__all__ = ["AddressDamaged", "AddressIndex", "EncodedFrames", "Encoding"]
 
 Buffer = bytes | bytearray | memoryview
 INTERVAL_BYTES: Final = 16 * 1024
@@ -42,6 +44,10 @@ checkpoint takes 21 bytes of memory and 32 of disk."""
 _READ_BYTES: Final = 64 * 1024
 _REWRITE_RECORDS: Final = 4096
 """Checkpoints of removed records that may stand in the file before it is written anew: 128 KiB."""
+
+
+class AddressDamaged(MillstreamError):
+    """What stood at an address is damaged, and not served."""
 
 
 class Encoding(Protocol):
@@ -58,6 +64,40 @@ class Encoding(Protocol):
 
     def position(self, frame: memoryview, header: FrameHeader, variant: int, offset: int) -> int:
         """Where in those bytes the record with an offset begins."""
+
+
+class EncodedFrames:
+    """Frames of other protocols as they were encoded last, of all partitions.
+
+    A client that fetches a piece at a time asks for the same frame again and again.
+
+    Args:
+        bytes_max: of all that is kept; one frame is, whatever its size.
+    """
+
+    def __init__(self, bytes_max: int = 16 * 1024 * 1024) -> None:
+        self._bytes_max = bytes_max
+        self._bytes = 0
+        self._frames: OrderedDict[tuple[int, int], bytes] = OrderedDict()
+        self._owners = count()
+
+    def owner(self) -> int:
+        """A number for a partition; offsets are unique in it."""
+        return next(self._owners)
+
+    def find(self, owner: int, base_offset: int) -> bytes | None:
+        """A frame that was kept."""
+        found = self._frames.get((owner, base_offset))
+        if found is not None:
+            self._frames.move_to_end((owner, base_offset))
+        return found
+
+    def keep(self, owner: int, base_offset: int, encoded: bytes) -> None:
+        """Keep a frame that was not found."""
+        self._frames[owner, base_offset] = encoded
+        self._bytes += len(encoded)
+        while self._bytes > self._bytes_max and len(self._frames) > 1:
+            self._bytes -= len(self._frames.popitem(last=False)[1])
 
 
 class _Frame(NamedTuple):
@@ -81,25 +121,28 @@ class AddressIndex:
         log: the partition's log.
         file: the journal, open.
         encoding: whose bytes are addressed.
+        encoded: keeps what was encoded last.
 
     Raises:
-        OSError, DiskFull: the journal cannot be read or written.
+        OSError: the journal cannot be read.
     """
 
-    def __init__(self, log: PartitionLog, file: AddressFile, encoding: Encoding) -> None:
+    def __init__(self, log: PartitionLog, file: AddressFile, encoding: Encoding, encoded: EncodedFrames) -> None:
         self._log = log
         self._file = file
         self._encoding = encoding
+        self._encoded = encoded
+        self._owner = encoded.owner()
         # Checkpoints, a column each; the last one read or written for good is before the tip, or is the tip.
         self._offsets = array("q")
         self._addresses = array("q")
         self._crcs = array("I")
         self._variants = array("B")
-        # Numbers of checkpoints count from the first record of the first file: trimming changes neither.
-        self._trimmed = 0
-        self._first_in_file = 0
+        # How many records of the file stay, and how many of the first checkpoints here are among them.
+        self._file_records = 0
+        self._stored = 0
+        self._stored_tip: Checkpoint | None = None
         self._rewriting = False
-        self._written_tip: Checkpoint | None = None
         self._since_bytes = 0
         self._first: tuple[int, int] | None = None
         self._load()
@@ -132,32 +175,32 @@ class AddressIndex:
             left -= max(len(data), 1)
             for frame, header in _frames(data):
                 self._note(frame, header)
-            if not data:  # all that is left is damaged
-                self._tip = self._tip._replace(offset=next_offset, frame_crc=0)
+            if not data:  # all that is left is damaged, or was removed
+                gone = max(log.start_offset - self._tip.offset, 0)
+                self._tip = self._tip._replace(offset=next_offset, address=self._tip.address + gone, frame_crc=0)
         if 0 <= self._switch_at <= self._tip.offset:
             self._switch_at = -1
             self._fix()
             self._tip = self._tip._replace(variant=self._encoding.variant)
             self._fix()
-        self._write_tip()
+        self._store()
 
     def _note(self, frame: memoryview, header: FrameHeader) -> None:
-        tip = self._tip
-        address = tip.address
-        if header.base_offset > tip.offset and tip.offset < self._log.start_offset:
-            address += header.base_offset - tip.offset  # removed before it was seen: an address each
-        if self._since_bytes >= INTERVAL_BYTES or header.base_offset != tip.offset:
-            self._tip = Checkpoint(header.base_offset, address, tip.frame_crc, tip.variant)
+        if header.base_offset != self._tip.offset:
+            was_removed = self._tip.offset < self._log.start_offset
+            gone = header.base_offset - self._tip.offset if was_removed else 0
+            self._tip = Checkpoint(header.base_offset, self._tip.address + gone, 0, self._tip.variant)
             self._fix()
+        elif self._since_bytes >= INTERVAL_BYTES:
+            self._fix()
+        tip = self._tip
         size = self._encoding.size(frame, header, tip.variant)
-        self._tip = Checkpoint(header.last_offset + 1, address + size, header.crc, tip.variant)
+        self._tip = Checkpoint(header.last_offset + 1, tip.address + size, header.crc, tip.variant)
         self._since_bytes += header.size
 
     def _fix(self) -> None:
         """Make the tip a checkpoint that stays."""
-        self._write_tip()
         self._append(self._tip)
-        self._written_tip = None
         self._since_bytes = 0
 
     def _append(self, checkpoint: Checkpoint) -> None:
@@ -169,12 +212,18 @@ class AddressIndex:
     def _checkpoint(self, place: int) -> Checkpoint:
         return Checkpoint(self._offsets[place], self._addresses[place], self._crcs[place], self._variants[place])
 
-    def _write_tip(self) -> None:
-        """Write the tip behind the checkpoints that stay; the next one is written over it."""
-        if self._written_tip == self._tip or self._rewriting:
+    def _store(self) -> None:
+        """Write what is new to the file: checkpoints that stay, and the tip, which the next one is written over."""
+        if self._rewriting or (self._stored == len(self._offsets) and self._stored_tip == self._tip):
             return
-        self._file.write(self._trimmed + len(self._offsets) - self._first_in_file, [self._tip])
-        self._written_tip = self._tip
+        new = [self._checkpoint(place) for place in range(self._stored, len(self._offsets))]
+        try:
+            self._file.write(self._file_records, [*new, self._tip])
+        except DiskFull:
+            return  # reading needs no room; the next time all of it is tried again
+        self._file_records += len(new)
+        self._stored = len(self._offsets)
+        self._stored_tip = self._tip
 
     # What a start finds
 
@@ -187,6 +236,7 @@ class AddressIndex:
         self._file.cut(count)
         for checkpoint in found[:count]:
             self._append(checkpoint)
+        self._file_records = self._stored = count
 
     def _confirmed(self, checkpoint: Checkpoint) -> bool:
         """Whether the frame before a checkpoint is the one that was there when it was written."""
@@ -213,43 +263,52 @@ class AddressIndex:
     def first_address(self) -> int:
         """The address of the first record that is left."""
         start = self._log.start_offset
+        if start >= self._tip.offset:
+            return self._tip.address + start - self._tip.offset
         if self._first is None or self._first[0] != start:
             self._first = start, self._address_of_start(start)
         return self._first[1]
 
     def _address_of_start(self, start: int) -> int:
         """Find the address of the log's start, and let the first checkpoint be that of the frame it lies in."""
-        if start >= self._tip.offset:
-            return self._tip.address + start - self._tip.offset
-        place = bisect_right(self._offsets, start) - 1
         data, _ = self._log.read(start, 1)
         header = read_frame_header(data) if data else None
         if header is None or header.base_offset >= self._tip.offset:
-            return self._tip.address
-        base, variant = header.base_offset, self._variants[place]
+            return self._tip.address  # all of it is damaged
+        base = header.base_offset
+        place = bisect_right(self._offsets, base) - 1
+        variant = self._variants[place]
         if self._offsets[place] != base:
             # The frames between the checkpoint and here may be out of reach, but those up to the next are not.
-            place = bisect_right(self._offsets, base) - 1
-            address = self._counted_back(base, place + 1)
-            variant = self._variants[place]
-            self._set_checkpoint(place, Checkpoint(base, address, 0, variant))
-        address = self._addresses[place]
+            offset, address = self._whole_from(base, place + 1)
+            self._set_checkpoint(place, Checkpoint(offset, address, 0, variant))
         self._trim(place)
-        if base < start:
+        address = self._addresses[0]
+        if base < start and self._offsets[0] == base:
             address += self._encoding.position(data[: header.size], header, variant, start)
         return address
 
-    def _counted_back(self, offset: int, place: int) -> int:
-        """The address of a frame, from the checkpoint behind it.
+    def _whole_from(self, offset: int, place: int) -> tuple[int, int]:
+        """Where the log is whole again, up to the next checkpoint, and the address there, counted back from that.
 
         Args:
-            offset: with which the frame begins.
+            offset: with which a frame begins, to look from.
             place: of the next checkpoint; the tip if there is none.
+
+        Returns:
+            An offset with which a frame begins, and its address. It is not the one looked from if more is damaged.
         """
         anchor = self._checkpoint(place) if place < len(self._offsets) else self._tip
         variant = self._variants[place - 1]
-        size = sum(self._encoding.size(frame, header, variant) for frame, header in self._walk(offset, anchor.offset))
-        return max(anchor.address - size, self._addresses[place - 1])
+        size, whole_from, expected = 0, offset, offset
+        for frame, header in self._walk(offset, anchor.offset):
+            if header.base_offset > expected:
+                size, whole_from = 0, header.base_offset
+            size += self._encoding.size(frame, header, variant)
+            expected = header.last_offset + 1
+        if expected != anchor.offset:
+            return anchor.offset, anchor.address
+        return whole_from, max(anchor.address - size, self._addresses[place - 1])
 
     def _walk(self, offset: int, stop_offset: int) -> Iterator[tuple[memoryview, FrameHeader]]:
         """The frames from the one with an offset on, up to another offset."""
@@ -267,7 +326,7 @@ class AddressIndex:
 
         Args:
             address: where to begin; anywhere, also in the middle of a record.
-            max_bytes: at most; at least 1.
+            max_bytes: at most.
 
         Returns:
             As many bytes as that or as there are, in pieces; fewer where damage follows.
@@ -277,15 +336,13 @@ class AddressIndex:
             AddressDamaged: what stood there is damaged.
         """
         if not self.first_address() <= address <= self.end_address:
-            raise OffsetOutOfRange(
-                f"address {address} is not between {self.first_address()} and {self.end_address}"
-            )
+            raise OffsetOutOfRange(f"address {address} is not between {self.first_address()} and {self.end_address}")
         out: list[Buffer] = []
         left = min(max_bytes, self.end_address - address)
-        for one in self._frames_at(address, left):
+        for one in self._frames_at(address, left) if left else ():
             if one.address > address:
                 break  # damage in between
-            piece = memoryview(self._encoding.encode(one.frame, one.header, one.variant))
+            piece = memoryview(self._bytes_of(one))
             piece = piece[address - one.address : address - one.address + left]
             out.append(piece)
             left -= len(piece)
@@ -296,25 +353,36 @@ class AddressIndex:
             raise AddressDamaged(f"what stood at address {address} is damaged")
         return out
 
+    def _bytes_of(self, one: _Frame) -> Buffer:
+        encoded: Buffer | None = self._encoded.find(self._owner, one.header.base_offset)
+        if encoded is None:
+            encoded = self._encoding.encode(one.frame, one.header, one.variant)
+            if isinstance(encoded, bytes):  # no view of the frame itself
+                self._encoded.keep(self._owner, one.header.base_offset, encoded)
+        return encoded
+
     def _frames_at(self, address: int, wanted_bytes: int) -> Iterator[_Frame]:
         """The frames from the one that holds an address on."""
         log = self._log
         place = bisect_right(self._addresses, address) - 1
         offset, at, _, variant = self._checkpoint(place)
+        following = self._offset_behind(place)
         while offset < self._tip.offset:
             data, next_offset = log.read(max(offset, log.start_offset), INTERVAL_BYTES + wanted_bytes)
             if not data:
                 return
             for frame, header in _frames(data):
                 base = header.base_offset
-                place = max(bisect_right(self._offsets, base) - 1, place)
                 if base >= self._tip.offset:
                     return
-                if self._offsets[place] == base:
-                    at, variant = self._addresses[place], self._variants[place]
-                elif base > offset:
+                if base >= following:
+                    place = bisect_right(self._offsets, base) - 1
+                    following = self._offset_behind(place)
                     variant = self._variants[place]
-                    at = max(self._counted_back(base, place + 1), at)
+                if base > offset:  # behind damage
+                    whole_from, at = self._whole_from(base, place + 1)
+                    if base < whole_from:
+                        continue
                 size = self._encoding.size(frame, header, variant)
                 offset = header.last_offset + 1
                 if at + size > address:
@@ -322,19 +390,24 @@ class AddressIndex:
                 at += size
             offset = next_offset
 
-    def segment_addresses(self, offsets: list[int]) -> list[int]:
-        """The addresses of offsets with which frames begin, in the same order; each at or behind the first left."""
-        return [self._address_of_frame(offset) for offset in offsets]
+    def _offset_behind(self, place: int) -> int:
+        """The offset of the checkpoint behind one, where another variant may begin."""
+        return self._offsets[place + 1] if place + 1 < len(self._offsets) else self._tip.offset
+
+    def segments(self) -> list[tuple[int, int]]:
+        """Offset and address of the first record that is left of each segment, ascending."""
+        start = self._log.start_offset
+        bases = [base for base in self._file.segment_offsets() if start < base <= self._tip.offset]
+        return [(start, self.first_address()), *((base, self._address_of_frame(base)) for base in bases)]
 
     def _address_of_frame(self, offset: int) -> int:
-        if offset <= self._log.start_offset:
-            return self.first_address()
+        """The address of an offset with which a frame begins, behind the log's start."""
         if offset >= self._tip.offset:
             return self.end_address
         place = bisect_left(self._offsets, offset)
         if place < len(self._offsets) and self._offsets[place] == offset:
             return self._addresses[place]
-        return self._counted_back(offset, place)
+        return self._whole_from(offset, place)[1]
 
     # Making room
 
@@ -344,44 +417,36 @@ class AddressIndex:
 
     def _trim(self, place: int) -> None:
         """Forget the checkpoints before a place."""
-        self._trimmed += place
+        self._stored = max(self._stored - place, 0)
         for column in (self._offsets, self._addresses, self._crcs, self._variants):
             del column[:place]
 
     def rewriting(self) -> Callable[[], None] | None:
-        """What must run, off the loop's thread, to give the file without the checkpoints of removed records.
+        """What must run, off the loop's thread, to make the file anew without the checkpoints of removed records.
 
         `rewritten` is to be called when it is done. None if it is not worth it.
         """
-        gone = self._trimmed - self._first_in_file
-        if self._rewriting or gone < max(_REWRITE_RECORDS, len(self._offsets)):
+        count = len(self._offsets)
+        if self._rewriting or self._file_records - count < max(_REWRITE_RECORDS, count):
             return None
         self._rewriting = True
-        checkpoints = [self._checkpoint(place) for place in range(len(self._offsets))]
-        self._rewritten_from = self._trimmed, len(checkpoints)
+        # What is trimmed from now on counts as stored, and is subtracted from this.
+        self._stored = count
+        self._rewritten_records = count
+        checkpoints = [self._checkpoint(place) for place in range(count)]
         return lambda: self._file.replace(checkpoints)
 
-    def rewritten(self, error: BaseException | None) -> None:
-        """Go on writing, to the new file unless it could not be made. Raises OSError, DiskFull."""
+    def rewritten(self) -> Callable[[], None]:
+        """Go on writing, to the new file; returns what closes the old one, to be run where it may still be in use.
+
+        Raises:
+            OSError, DiskFull: the new file cannot be opened.
+        """
         self._rewriting = False
-        first, count = self._rewritten_from
-        if error is None:
-            self._file.reopen()
-            self._first_in_file = first
-        # What was fixed meanwhile is in neither file. Checkpoints may have been trimmed away before it.
-        begin = max(first + count, self._trimmed)
-        missed = [self._checkpoint(place) for place in range(begin - self._trimmed, len(self._offsets))]
-        self._file.write(begin - self._first_in_file, missed)
-        self._written_tip = None
-        self._write_tip()
-
-    def sync_work(self) -> Callable[[], None]:
-        """What must run, off the loop's thread, to put the checkpoints written so far on the disk."""
-        return self._file.sync
-
-    def close(self) -> None:
-        """Close the journal."""
-        self._file.close()
+        close = self._file.reopen()
+        self._file_records = self._rewritten_records
+        self._store()
+        return close
 
 
 def _frames(data: memoryview) -> Iterator[tuple[memoryview, FrameHeader]]:

@@ -12,6 +12,7 @@ from millstream.broker.offsets import Offsets
 from millstream.broker.partition import Partition
 from millstream.broker.producer_ids import ProducerIds
 from millstream.broker.producers import Producers
+from millstream.broker.schemas import SchemaRegistry
 from millstream.broker.settings import BrokerSettings
 from millstream.broker.subscriptions import Subscriptions
 from millstream.broker.topics import TOPIC_DOCUMENT, UPKEEP_LANE, Topic, Topics
@@ -60,6 +61,7 @@ class Broker:
         self.groups = Groups(runtime, settings, Offsets(store, snapshot.offsets))
         self.subscriptions = Subscriptions(runtime, self.groups.offsets)
         self.namespaces = Namespaces(runtime, self.documents, self.topics)
+        self.schemas = SchemaRegistry(runtime, self.documents, self.topics)
         self.producers = Producers(runtime, self.documents)
         self.deduplication = Deduplication(runtime, self.documents)
         self.producer_ids = ProducerIds(store, snapshot.values)
@@ -78,6 +80,7 @@ class Broker:
         def forget(_: None) -> None:
             self.groups.forget_topic(topic.id)
             self.subscriptions.forget_topic(topic.id)
+            self.schemas.forget_topic(topic.id)
             self.producers.forget_topic(topic.id)
             self.deduplication.forget_topic(topic.id)
 

@@ -326,8 +326,8 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
         "kafka07.magic",
         Kind.INT,
         "0",
-        "The magic of the messages that clients of Kafka 0.7 read in place of records which others wrote, 0 or 1. A new "
-        "value counts for what is written from then on.",
+        "The magic of the messages that clients of Kafka 0.7 read in place of records which others wrote, 0 or 1. A "
+        "new value counts for what is written from then on.",
         high=1,
     ),
     ConfigKey(

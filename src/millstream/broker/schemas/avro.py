@@ -11,7 +11,7 @@ from millstream.broker.schemas.errors import IncompatibleSchema, InvalidSchema
 
 __all__ = ["check_reads", "parse"]
 
-_COMPARISONS_MAX: Final = 200_000
+_COMPARISONS_MAX: Final = 50_000
 """Pairs of types compared for two definitions, which may grow with the product of their sizes: about a second."""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from millstream.broker import errors as broker
-from millstream.broker import namespaces, subscriptions
+from millstream.broker import namespaces, schemas, subscriptions
 from millstream.model.errors import IoFailed, MillstreamError
 from millstream.sessions.pulsar import errors
 from millstream.storage import errors as storage
@@ -28,6 +28,8 @@ _CODES: Final[Mapping[type[Exception], ServerError]] = {
     broker.ProducerFenced: ServerError.ProducerFenced,
     namespaces.UnknownTenant: ServerError.TopicNotFound,
     namespaces.UnknownNamespace: ServerError.TopicNotFound,
+    schemas.SchemaError: ServerError.IncompatibleSchema,
+    schemas.UnknownSchema: ServerError.TopicNotFound,
     broker.AppendRefused: ServerError.NotAllowedError,
     subscriptions.ConsumerBusy: ServerError.ConsumerBusy,
     subscriptions.KindMismatch: ServerError.ConsumerBusy,
@@ -40,6 +42,9 @@ _CODES: Final[Mapping[type[Exception], ServerError]] = {
     storage.LogFailed: ServerError.PersistenceError,
     MetadataFailed: ServerError.MetadataError,
     errors.NotAllowed: ServerError.NotAllowedError,
+    errors.NotReady: ServerError.ServiceNotReady,
+    errors.ConsumerNotFound: ServerError.ConsumerNotFound,
+    errors.TooManyConsumers: ServerError.ConsumerBusy,
     errors.MessageUnknown: ServerError.ServiceNotReady,
     errors.UnknownListener: ServerError.ServiceNotReady,
     IoFailed: ServerError.PersistenceError,

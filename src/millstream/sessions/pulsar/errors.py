@@ -2,13 +2,24 @@
 
 SessionError
 ├── NotAllowed       something that the rules of the protocol, or of this server, do not let a client do
+├── ConsumerNotFound a consumer that is not connected, or not any more
+├── NotReady         something of the same name is under way: the client is to try again
+├── TooManyConsumers the namespace does not let as many consumers connect
 ├── MessageUnknown   a message that came before, of which it is not known yet whether it is safe
 └── UnknownListener  an advertised listener that the server does not have
 """
 
 from millstream.model.errors import MillstreamError
 
-__all__ = ["MessageUnknown", "NotAllowed", "SessionError", "UnknownListener"]
+__all__ = [
+    "ConsumerNotFound",
+    "MessageUnknown",
+    "NotAllowed",
+    "NotReady",
+    "SessionError",
+    "TooManyConsumers",
+    "UnknownListener",
+]
 
 
 class SessionError(MillstreamError):
@@ -25,3 +36,15 @@ class UnknownListener(SessionError):
 
 class MessageUnknown(SessionError):
     """A message came before, and it is not known yet whether it is safe: the producer is to send it again."""
+
+
+class ConsumerNotFound(SessionError):
+    """A command names a consumer that is not connected, or not any more."""
+
+
+class NotReady(SessionError):
+    """Something of the same name is under way: the client is to try again."""
+
+
+class TooManyConsumers(SessionError):
+    """The namespace does not let as many consumers connect."""

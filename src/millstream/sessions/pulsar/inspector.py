@@ -55,7 +55,7 @@ class EntryInspector:
         """When an entry may be delivered, ms since 1970; 0 for at once."""
         if header.magic != Magic.PULSAR_ENTRY:
             return 0
-        # Almost no entry has the field. Looking for its tag costs a tenth of decoding, and a chance hit costs nothing.
+        # Almost no entry has the field. Looking for its tag costs a tenth of decoding; a chance hit does no harm.
         size = int.from_bytes(frame[HEADER_BYTES : HEADER_BYTES + 4], "big")
         start = HEADER_BYTES + 4
         if size >> 16 == _CHECKSUM_MAGIC:

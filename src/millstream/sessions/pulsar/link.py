@@ -12,6 +12,8 @@ from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending
 from millstream.sessions.pulsar.error_table import Refusal, code_of
 from millstream.sessions.pulsar.receipts import Receipts
+from millstream.sessions.pulsar.remembered import Memories
+from millstream.sessions.pulsar.translations import Translations
 from millstream.sessions.session import Buffer, Peer
 from millstream.wire.pulsar.frames import encode_command
 from millstream.wire.pulsar.pulsar_pb2 import CommandError, CommandPing, FeatureFlags
@@ -42,9 +44,15 @@ class PulsarShared:
 
     Args:
         broker: the broker.
+        translations: of what other protocols wrote.
+        memories: what is remembered of subscriptions.
+        broker_entry_metadata: whether consumers are told when the broker took an entry, and its index.
     """
 
     broker: Broker
+    translations: Translations = field(default_factory=Translations)
+    memories: Memories = field(default_factory=Memories)
+    broker_entry_metadata: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -5,8 +5,8 @@
     partition     number of the partition, -1 if the topic has none
     batch index   place in the entry, -1 in an entry that is no batch
 
-A message's offset is its entry id plus its batch index. Two ids are not ids of messages: the earliest message, which is
--1 and -1 as unsigned numbers of 64 bits, and the latest, which is 2^63 - 1 and 2^63 - 1.
+A message's offset is its entry id plus its batch index. Two ids are not ids of messages: the earliest message, whose
+numbers are both -1, unsigned and of 64 bits, and the latest, whose numbers are both 2^63 - 1.
 
 Source: `MessageId` of the C++ and Java clients.
 """
@@ -50,8 +50,8 @@ def place_of(message_id: MessageIdData, ledger_id: int, partition: Partition) ->
     An id of another ledger is one of a topic of this name that was deleted: all that there is came after it.
 
     Args:
-        message_id: the id; one of an entry that the client has partly acknowledged may have, instead of a batch index,
-            the set of messages that it has not.
+        message_id: the id; instead of a batch index it may have the set of the messages that are not acknowledged,
+            as the Java client writes it.
         ledger_id: of the topic.
         partition: which one.
 

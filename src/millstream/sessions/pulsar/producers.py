@@ -15,6 +15,7 @@ from millstream.sessions.pulsar.errors import NotAllowed
 from millstream.sessions.pulsar.link import Link
 from millstream.sessions.pulsar.message_ids import ledger_id_of
 from millstream.sessions.pulsar.names import Place
+from millstream.sessions.pulsar.schemas import register_producer_schema
 from millstream.sessions.pulsar.topics import link_place
 from millstream.wire.pulsar.entry import read_entry
 from millstream.wire.pulsar.errors import InvalidEntry
@@ -109,7 +110,13 @@ def _connect(link: Link, command: CommandProducer, mode: AccessMode, place: Plac
         place.partition
     ].check_open()  # the client learns at once that nothing can be written there
     _check_count(link, place)
-    return _initial_subscription(link, command, place).chain(lambda _: _enter(link, command, mode, place, b""))
+    schema = command.schema if command.HasField("schema") else None
+    registered = register_producer_schema(link, place.topic, schema)
+    return registered.chain(
+        lambda version: _initial_subscription(link, command, place).chain(
+            lambda _: _enter(link, command, mode, place, version)
+        )
+    )
 
 
 def _check_count(link: Link, place: Place) -> None:

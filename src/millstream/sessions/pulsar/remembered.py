@@ -1,8 +1,8 @@
 """What the sessions remember of a subscription, for as long as the subscription is in memory.
 
-An entry that clients get is a whole frame of the log, but for two cases: a frame of another protocol that is too large
-for one entry comes as several, and a batch whose first messages are acknowledged already may come as an entry of the
-others. Acknowledgements of such entries are those of parts of a frame.
+An entry that clients get is a whole frame of the log, but for two cases: a frame of another protocol that is too
+large for one entry comes as several, and a batch whose first messages are acknowledged already may come as an entry of
+the others. Acknowledgements of such entries are those of parts of a frame.
 """
 
 from dataclasses import dataclass, field
@@ -27,13 +27,13 @@ class Part(NamedTuple):
     Args:
         base_offset: of the frame.
         start: its first record in the frame.
-        count: its records.
+        message_count: its records.
         frame_count: records of the frame.
     """
 
     base_offset: int
     start: int
-    count: int
+    message_count: int
     frame_count: int
 
     def acknowledged(self, wanted: int | None) -> Acknowledgement:
@@ -42,14 +42,14 @@ class Part(NamedTuple):
         Args:
             wanted: the records of the part that are still wanted, bit n for its record n; None for none.
         """
-        others = (1 << self.frame_count) - 1 ^ ((1 << self.count) - 1) << self.start
-        return self.base_offset, others | ((wanted or 0) & (1 << self.count) - 1) << self.start
+        others = (1 << self.frame_count) - 1 ^ ((1 << self.message_count) - 1) << self.start
+        return self.base_offset, others | ((wanted or 0) & (1 << self.message_count) - 1) << self.start
 
     def acknowledged_up_to(self, wanted: int | None) -> Acknowledgement:
         """What acknowledging everything up to the part means for the frame; as `acknowledged`."""
-        end = self.start + self.count
+        end = self.start + self.message_count
         behind = ((1 << self.frame_count - end) - 1) << end
-        return self.base_offset, (behind | ((wanted or 0) & (1 << self.count) - 1) << self.start) or None
+        return self.base_offset, (behind | ((wanted or 0) & (1 << self.message_count) - 1) << self.start) or None
 
 
 @dataclass(slots=True)
@@ -57,8 +57,8 @@ class Remembered:
     """What is remembered of one subscription.
 
     Args:
-        acknowledges_messages: whether a client has acknowledged single messages of a batch. Such a client keeps account
-            of messages; others are done with a batch only when they have seen all of it.
+        acknowledges_messages: whether a client has acknowledged single messages of a batch. Such a client keeps
+            account of messages; others are done with a batch only when they have seen all of it.
         sought: the offset that a client has moved the subscription to, by an id that it will compare others to.
     """
 

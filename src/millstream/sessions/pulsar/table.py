@@ -4,7 +4,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from millstream.sessions.pulsar import connect, lookup, producers, send, topic_lists
+from millstream.sessions.pulsar import (
+    acks,
+    connect,
+    consumer_stats,
+    flow,
+    last_message,
+    lookup,
+    producers,
+    redelivery,
+    schemas,
+    seek,
+    send,
+    subscribe,
+    topic_lists,
+    unsubscribe,
+)
 from millstream.wire.pulsar.pulsar_pb2 import BaseCommand
 
 __all__ = ["HANDLERS", "Handler"]
@@ -55,6 +70,17 @@ _ROWS: Final = (
     _row(BaseCommand.PRODUCER, producers.handle_producer),
     _row(BaseCommand.SEND, send.handle_send, entry=True),
     _row(BaseCommand.CLOSE_PRODUCER, producers.handle_close_producer),
+    _row(BaseCommand.GET_SCHEMA, schemas.handle_get_schema),
+    _row(BaseCommand.GET_OR_CREATE_SCHEMA, schemas.handle_get_or_create_schema),
+    _row(BaseCommand.SUBSCRIBE, subscribe.handle_subscribe),
+    _row(BaseCommand.FLOW, flow.handle_flow),
+    _row(BaseCommand.ACK, acks.handle_ack),
+    _row(BaseCommand.REDELIVER_UNACKNOWLEDGED_MESSAGES, redelivery.handle_redeliver),
+    _row(BaseCommand.SEEK, seek.handle_seek),
+    _row(BaseCommand.GET_LAST_MESSAGE_ID, last_message.handle_get_last_message_id),
+    _row(BaseCommand.CONSUMER_STATS, consumer_stats.handle_consumer_stats),
+    _row(BaseCommand.UNSUBSCRIBE, unsubscribe.handle_unsubscribe),
+    _row(BaseCommand.CLOSE_CONSUMER, unsubscribe.handle_close_consumer),
 )
 
 HANDLERS: Final[Mapping[int, Handler]] = {handler.type: handler for handler in _ROWS}

@@ -1,4 +1,4 @@
-"""What other protocols wrote, as entries: each frame is translated once for all that read it at about the same time."""
+"""What other protocols wrote, as entries: a frame is translated once for all that read it at about the same time."""
 
 import logging
 from collections import OrderedDict
@@ -11,10 +11,10 @@ from millstream.model.record import Record
 from millstream.wire.compression import CompressionError
 from millstream.wire.errors import WireError
 from millstream.wire.pulsar.limits import BATCH_MESSAGES_MAX
-from millstream.wire.pulsar.records import BuiltEntry, build_entries
+from millstream.wire.pulsar.records import build_entries
 from millstream.wire.translation import read_records
 
-__all__ = ["Translated", "Translations", "Where"]
+__all__ = ["Piece", "Translated", "Translations", "Where"]
 
 _log = logging.getLogger(__name__)
 _KEPT_BYTES_MAX: Final = 16 * 1024 * 1024
@@ -27,6 +27,22 @@ Where = tuple[UUID, int]
 """Topic id and partition."""
 
 
+class Piece(NamedTuple):
+    """An entry that stands for a frame, or for a part of one.
+
+    Args:
+        first_offset: offset of its first message.
+        message_count: its messages, places without one included.
+        data: the entry.
+        open: the places that hold a message, bit n for place n; None if all of them do.
+    """
+
+    first_offset: int
+    message_count: int
+    data: memoryview
+    open: int | None = None
+
+
 class Translated(NamedTuple):
     """A frame as entries.
 
@@ -35,7 +51,7 @@ class Translated(NamedTuple):
         key: of the first record that has one, None without any.
     """
 
-    entries: tuple[BuiltEntry, ...]
+    entries: tuple[Piece, ...]
     key: bytes | None
 
     @property
@@ -95,12 +111,15 @@ def translate(records: Sequence[Record], first_offset: int, count: int) -> Trans
     if not records:
         return _UNREADABLE
     key = next((record.key for record in records if record.key is not None), None)
-    if count <= BATCH_MESSAGES_MAX:
-        return Translated(tuple(build_entries(records, first_offset=first_offset, message_count=count)), key)
-    entries: list[BuiltEntry] = []
+    places = None if len(records) == count else sum(1 << record.offset - first_offset for record in records)
+    pieces: list[Piece] = []
     end = first_offset + count
     for start in range(first_offset, end, BATCH_MESSAGES_MAX):
         stop = min(start + BATCH_MESSAGES_MAX, end)
-        within = [record for record in records if start <= record.offset < stop]
-        entries += build_entries(within, first_offset=start, message_count=stop - start)
-    return Translated(tuple(entries), key)
+        within = records if count <= BATCH_MESSAGES_MAX else [one for one in records if start <= one.offset < stop]
+        for built in build_entries(within, first_offset=start, message_count=stop - start):
+            taken = None
+            if places is not None:
+                taken = places >> built.first_offset - first_offset & (1 << built.message_count) - 1
+            pieces.append(Piece(built.first_offset, built.message_count, memoryview(built.data), taken))
+    return Translated(tuple(pieces), key)

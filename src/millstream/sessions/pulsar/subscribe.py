@@ -1,0 +1,133 @@
+"""SUBSCRIBE: connecting a consumer to a subscription of one partition.
+
+Source: Pulsar binary protocol specification 3.0, "Consumer"; Key_Shared, PIP-34; readers, PIP-13.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from millstream.broker.subscriptions import Consumer, ConsumerBusy
+from millstream.model.errors import MillstreamError
+from millstream.model.pending import Pending, settled
+from millstream.sessions.pulsar.consumers import LinkedConsumer
+from millstream.sessions.pulsar.errors import NotAllowed, NotReady, TooManyConsumers
+from millstream.sessions.pulsar.link import Link
+from millstream.sessions.pulsar.names import Place
+from millstream.sessions.pulsar.subscribe_request import check_subscribe, encoder_for, subscribing
+from millstream.sessions.pulsar.topics import link_place
+from millstream.wire.pulsar.pulsar_pb2 import CommandSubscribe, CommandSuccess
+
+__all__ = ["handle_subscribe"]
+
+_CONSUMERS_MAX: Final = 10_000
+"""Consumers of one connection: clients have one for each topic and partition that they read."""
+
+
+def handle_subscribe(link: Link, command: CommandSubscribe) -> None:
+    """Connect a consumer."""
+    there = link.consumers.get(command.consumer_id)
+    if isinstance(there, LinkedConsumer) and there.ready:
+        # Asked a second time, because the answer took too long: it is the same answer.
+        link.send(CommandSuccess(request_id=command.request_id))
+        return
+    if len(link.consumers) >= _CONSUMERS_MAX:
+        raise NotAllowed(f"a connection has at most {_CONSUMERS_MAX} consumers")
+    check_subscribe(command)
+    placed = link_place(link, command.topic, create=command.force_topic_creation)
+    connected = placed.chain(lambda place: _connect(link, command, place))
+    link.answer(
+        command.request_id,
+        connected,
+        lambda connected: CommandSuccess(request_id=command.request_id) if connected else None,
+    )
+
+
+def _connect(link: Link, command: CommandSubscribe, place: Place) -> Pending[bool]:
+    """Connect to the subscription; resolves with False if the client has given up meanwhile."""
+    if link.closed:
+        return settled(False)
+    number = command.consumer_id
+    if number in link.consumers:
+        raise NotReady(f"the consumer {number} is being connected already")
+    _check_counts(link, command.subscription, place)
+    request = subscribing(link, command, place)
+    linked = LinkedConsumer(link, number, place, encoder_for(link, command, place, request))
+    link.consumers[number] = linked
+
+    def subscribe() -> Pending[Consumer]:
+        subscriptions = link.broker.subscriptions
+        return subscriptions.subscribe(place.topic, place.partition, command.subscription, request, linked)
+
+    def enter(consumer: Consumer) -> bool:
+        if linked.gone:
+            consumer.close()
+            return False
+        linked.connect(consumer)
+        return True
+
+    def forget(done: Pending[Consumer]) -> None:
+        try:
+            done.result()
+        except MillstreamError:
+            linked.leave()
+
+    connecting = _persist(subscribe, linked)
+    connecting.when_done(forget)
+    return connecting.then(enter)
+
+
+def _check_counts(link: Link, name: str, place: Place) -> None:
+    """Refuse a consumer over one of the limits of its namespace. Raises NotAllowed, TooManyConsumers."""
+    topic = place.topic
+    namespace = link.broker.namespaces.find(topic.name.tenant, topic.name.namespace)
+    if namespace is None:
+        return
+    policies, subscriptions = namespace.policies, link.broker.subscriptions
+    names_max, topic_max = policies.subscriptions_per_topic_max, policies.consumers_per_topic_max
+    subscription_max = policies.consumers_per_subscription_max
+    if not (names_max or topic_max or subscription_max):
+        return
+    names = subscriptions.names(topic, place.partition)
+    if names_max and name not in names and len(names) >= names_max:
+        raise NotAllowed(f"the topic has {len(names)} subscriptions, as many as its namespace allows")
+    found = {one: subscriptions.find(topic, place.partition, one) for one in names}
+    counts = {one: len(subscription.consumers) for one, subscription in found.items() if subscription is not None}
+    if topic_max and sum(counts.values()) >= topic_max:
+        raise TooManyConsumers(f"the topic has {topic_max} consumers, as many as its namespace allows")
+    if subscription_max and counts.get(name, 0) >= subscription_max:
+        raise TooManyConsumers(f"the subscription has {subscription_max} consumers, as many as its namespace allows")
+
+
+def _persist(subscribe: Callable[[], Pending[Consumer]], linked: LinkedConsumer) -> Pending[Consumer]:
+    """Subscribe; if another connection's consumer is in the way, see whether it is there, and try again if not."""
+    connected: Pending[Consumer] = Pending()
+
+    def settle(done: Pending[Consumer]) -> None:
+        try:
+            consumer = done.result()
+        except (MillstreamError, OSError) as error:
+            connected.fail(error)
+        else:
+            connected.resolve(consumer)
+
+    def look(done: Pending[Consumer]) -> None:
+        try:
+            done.result()
+        except ConsumerBusy as busy:
+            holder = busy.holder.receiver
+            if isinstance(holder, LinkedConsumer) and holder.link is not linked.link:
+                holder.link.probe().when_done(lambda alive: again(alive.result(), holder, done))
+                return
+        except (MillstreamError, OSError):
+            pass  # `settle` hands it on
+        settle(done)
+
+    def again(alive: bool, holder: LinkedConsumer, done: Pending[Consumer]) -> None:
+        if linked.gone or (alive and not holder.gone):
+            settle(done)
+            return
+        holder.leave()
+        subscribe().when_done(settle)
+
+    subscribe().when_done(look)
+    return connected
