@@ -1,13 +1,15 @@
 """The main job on real data, from start to end: `make demo`, or python examples/flights/demo.py.
 
-A broker is started; the flights of 2013 from New York's airports and the weather there go into two topics through a
-Kafka client; Spark joins the topics and writes a Parquet table; a table and a chart show what comes out.
+A broker is started on a temporary data directory; the flights of 2013 from New York's airports and the weather there
+go into two topics through a Kafka client; Spark joins the topics and writes a Parquet table; a table and a chart show
+what comes out.
 """
 
 import argparse
 import contextlib
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -74,9 +76,9 @@ def run(console: Console, output: str) -> None:
     """The stages, one after the other."""
     os.makedirs(output, exist_ok=True)
     table_path, chart_path = os.path.join(output, "flights_with_weather"), os.path.join(output, "delays.png")
-    data_dir = os.path.join(output, "broker")
     stages = Stages(console)
     with contextlib.ExitStack() as stack:
+        data_dir = stack.enter_context(tempfile.TemporaryDirectory(prefix="millstream-demo-"))
         with stages.stage("start a broker"):
             servers = stack.enter_context(broker(data_dir, os.path.join(output, "broker.log")))
         with stages.stage("send flights and weather to their topics", shows_progress=True):
@@ -97,11 +99,11 @@ def run(console: Console, output: str) -> None:
 
             names = load.carrier_names()
             chart.draw(hours, carriers, conditions, names, chart_path)
-        with stages.stage("stop Spark and the broker"):
+        with stages.stage("stop Spark and the broker, remove its data"):
             stack.close()
     stages.finish()
     _show(console, carriers, conditions, names)
-    _say_what_next(console, data_dir, table_path, chart_path)
+    _say_what_next(console, table_path, chart_path)
 
 
 def _send(console: Console, servers: str) -> None:
@@ -149,12 +151,14 @@ def _show(console: Console, carriers: list[Any], conditions: list[Any], names: d
     console.print(table)
 
 
-def _say_what_next(console: Console, data_dir: str, table_path: str, chart_path: str) -> None:
-    command = os.path.relpath(os.path.join(os.path.dirname(sys.executable), "millstream"))
+def _say_what_next(console: Console, table_path: str, chart_path: str) -> None:
+    python = os.path.relpath(sys.executable)
+    command = os.path.join(os.path.dirname(python), "millstream")
     console.print(f"\nThe chart is [bold]{chart_path}[/], the table [bold]{table_path}[/].")
-    console.print("The topics are still there; serve them again and look into them:\n")
+    console.print("The topics went with the broker. Fill them again in one that stays, and look into them:\n")
     for line in (
-        f"{command} serve --data-dir {data_dir} &",
+        f"{command} serve &",
+        f"{python} {os.path.relpath(load.__file__)}",
         f"{command} topic describe flights",
         f"{command} consume flights --from 2013-07-04T12:00 --count 3",
         f"{command} consume weather --from -1 --until-end --json",

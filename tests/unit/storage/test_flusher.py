@@ -29,6 +29,12 @@ class Setting:
         settings = LogSettings(segment_bytes=600, retention_ms=-1)
         return open_log(self.files, f"data/{number}", settings, 0)[0]
 
+    def begin_round(self) -> None:
+        """Let the lane do its part of a round of which the loop has not heard yet."""
+        syncs = self.files.calls["sync"]
+        while self.files.calls["sync"] == syncs:
+            assert self.runtime.step()
+
     def append(self, number: int = 0) -> bytes:
         frame = batch(b"x" * 100)
         append(self.logs[number], frame)
@@ -72,22 +78,82 @@ def test_one_flush_serves_all_who_ask_at_one_time(setting: Setting) -> None:
 def test_who_asks_during_a_round_waits_for_the_next(setting: Setting) -> None:
     setting.append()
     first = setting.flusher.flush(setting.logs[0])
-    setting.runtime.hold(FLUSH_LANE)
-    setting.runtime.run()
-    assert setting.runtime.queued(FLUSH_LANE) == 1
+    setting.begin_round()
     later = setting.append()
     second, third = setting.flusher.flush(setting.logs[0]), setting.flusher.flush(setting.logs[0])
-    setting.runtime.run()
-    assert setting.runtime.queued(FLUSH_LANE) == 1, "one round at a time"
     answered: list[str] = []
     first.when_done(lambda _: answered.append("first"))
     second.when_done(lambda _: answered.append("second"))
-    setting.runtime.release(FLUSH_LANE)
     setting.runtime.run()
     third.result()
     assert answered == ["first", "second"]
     assert setting.files.calls["sync"] == 2
     assert setting.after_power_loss()[-1] == later
+
+
+def test_the_next_round_grows_until_the_lane_begins_it(setting: Setting) -> None:
+    setting.runtime.hold(FLUSH_LANE)
+    pendings = []
+    for number in (0, 0, 1, 0):
+        setting.append(number)
+        pendings.append(setting.flusher.flush(setting.logs[number]))
+        setting.runtime.run()
+        assert setting.runtime.queued(FLUSH_LANE) == 1
+    setting.runtime.release(FLUSH_LANE)
+    setting.runtime.run()
+    for pending in pendings:
+        pending.result()
+    assert setting.files.calls["sync"] == 2, "one for each log"
+    assert (len(setting.after_power_loss(0)), len(setting.after_power_loss(1))) == (3, 1)
+
+
+def test_a_log_may_go_on_in_another_segment_while_its_round_waits(setting: Setting) -> None:
+    log = setting.logs[0]
+    setting.runtime.hold(FLUSH_LANE)
+    written, pendings = [], []
+    while log.segment_count < 4:
+        written.append(setting.append())
+        pendings.append(setting.flusher.flush(log))
+        setting.runtime.run()
+    setting.runtime.release(FLUSH_LANE)
+    setting.runtime.run()
+    for pending in pendings:
+        pending.result()
+    assert setting.after_power_loss() == written
+    log.settings.retention_ms = 0
+    assert len(log.expired(10**15)) == 3, "all sealed segments were closed"
+
+
+def test_a_round_behind_a_failed_one_does_not_flush_its_log_again(setting: Setting) -> None:
+    """The second fdatasync would succeed without having written anything, before the loop knows of the first."""
+    setting.append()
+    setting.files.inject(Fault("sync"))
+    pendings = [setting.flusher.flush(setting.logs[0])]
+    setting.begin_round()
+    setting.append()
+    pendings.append(setting.flusher.flush(setting.logs[0]))
+    setting.runtime.run()
+    for pending in pendings:
+        with pytest.raises(LogFailed):
+            pending.result()
+    assert setting.files.calls["sync"] == 1
+
+
+def test_nobody_waits_for_a_log_that_is_forgotten_and_yet_it_misses_no_flush(setting: Setting) -> None:
+    """Its deletion may still fail."""
+    kept = setting.append(1)
+    forgotten = [setting.append(0) for _ in range(8)]
+    assert setting.logs[0].has_sealed
+    pendings = [setting.flusher.flush(log) for log in setting.logs]
+    setting.flusher.forget(setting.logs[0])
+    setting.runtime.run()
+    with pytest.raises(LogFailed, match="being deleted"):
+        pendings[0].result()
+    pendings[1].result()
+    assert setting.after_power_loss(1) == [kept]
+    setting.flusher.flush(setting.logs[0])
+    setting.runtime.run()
+    assert setting.after_power_loss(0) == forgotten
 
 
 def test_the_flush_of_one_log_is_not_that_of_another(setting: Setting) -> None:
