@@ -29,6 +29,9 @@ BASES = {
 }
 """Never raised themselves."""
 NEVER_ANSWERED = {
+    broker_errors.ProducerError,  # producers of Kafka do not stay connected to a partition
+    broker_errors.ProducerBusy,
+    broker_errors.ProducerFenced,
     storage_errors.DataDirectoryInUse,  # before there are any clients
     storage_errors.DataDirectoryUnusable,
     wire_errors.MalformedMessage,  # the connection is closed
