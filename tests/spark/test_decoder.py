@@ -16,6 +16,9 @@ from millstream.spark.frames import Stop, walk
 from millstream.spark.schema import ALL_COLUMNS
 from millstream.wire.compression import Codec
 from millstream.wire.kafka.records import build_batch, read_records
+from millstream.wire.pulsar.entry import check_entry
+from millstream.wire.pulsar.records import build_entry
+from millstream.wire.pulsar.stored_frame import build_frame
 
 _TYPES: dict[str, Any] = {
     "key": pa.binary(),
@@ -166,3 +169,34 @@ def test_a_walk_ends_at_what_is_not_the_next_frame(position: int, value: int) ->
     cut = walk(memoryview(piece)[: size + 80], 100, 100, end)
     assert (cut.stop, cut.needed_bytes) == (Stop.SHORT, size)
     assert walk(memoryview(piece), 100, 101, 102).found[0].header.base_offset == 101
+
+
+def _entry(records: list[Record], first_offset: int, count: int) -> bytearray:
+    """What a Pulsar client wrote, as the log has it."""
+    data = memoryview(build_entry(records, first_offset, count))
+    frame = build_frame(data, check_entry(data))
+    set_base_offset(memoryview(frame), first_offset)
+    return frame
+
+
+def test_records_of_another_protocol_are_rows_like_any_other() -> None:
+    written = [
+        Record(offset=10 + n, timestamp_ms=1000 + n, key=b"k%d" % n, value=b"v" * n, headers=(("h", b"x"),))
+        for n in range(6)
+    ]
+    kafka = build_batch(written[3:5])
+    set_base_offset(memoryview(kafka), 13)
+    piece = bytes(_entry(written[:3], 10, 3) + kafka + _entry(written[5:], 15, 1))
+    rows = _decoded(piece, 0, 16)
+    assert [(row["offset"], row["key"], row["value"]) for row in rows] == [
+        (r.offset, r.key, r.value) for r in written
+    ]
+    assert rows[0]["headers"] == [{"key": "h", "value": b"x"}]
+    assert _decoded(piece, 11, 14, "offset") == [{"offset": 11}, {"offset": 12}, {"offset": 13}]
+
+
+def test_places_without_a_record_are_no_rows() -> None:
+    kept = [Record(offset=offset, timestamp_ms=5, key=None, value=b"%d" % offset) for offset in (10, 12, 15)]
+    piece = bytes(_entry(kept, 10, 7) + _entry([], 17, 2))
+    assert _decoded(piece, 0, 19, "offset", "value") == [{"offset": r.offset, "value": r.value} for r in kept]
+    assert _decoded(piece, 11, 15, "offset") == [{"offset": 12}]

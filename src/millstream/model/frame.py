@@ -36,6 +36,7 @@ __all__ = [
     "CRC_FROM",
     "HEADER_BYTES",
     "LENGTH_OVERHEAD",
+    "MAGICS",
     "Attributes",
     "FrameHeader",
     "Magic",
@@ -72,6 +73,10 @@ class Magic(IntEnum):
     """Messages of an Iggy client, behind a prefix that names their layout."""
     KAFKA07_SET = 16
     """A message set of the Kafka 0.7 format."""
+
+
+MAGICS: Final = frozenset(int(magic) for magic in Magic)
+"""The magic values that a frame may have, as plain numbers."""
 
 
 class Attributes:

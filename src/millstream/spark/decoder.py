@@ -10,13 +10,14 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from millstream.model.frame import CODEC_MASK, HEADER_BYTES, Attributes
+from millstream.model.frame import CODEC_MASK, HEADER_BYTES, Attributes, Magic, read_frame_header
 from millstream.spark.errors import MalformedRecords
 from millstream.spark.fields import RecordFields
 from millstream.spark.frames import Frame
 from millstream.spark.schema import HEADERS
 from millstream.spark.varints import Ints, OutOfBody, record_begins
 from millstream.wire.compression import Codec, CompressionError, decompress
+from millstream.wire.translation import kafka_batch
 
 __all__ = ["Decoder"]
 
@@ -57,15 +58,23 @@ class Decoder:
         Raises:
             MalformedRecords: a body cannot be unpacked, or its records do not fit it.
         """
+        if any(frame.header.magic != Magic.KAFKA_V2 for frame in frames):
+            data, frames = _translated(data, frames)
         group: list[Frame] = []
         bodies: list[memoryview] = []
         records = unpacked_bytes = 0
         for frame in frames:
             header = frame.header
-            if header.attributes & Attributes.CONTROL:
+            if header.attributes & Attributes.CONTROL or not header.record_count:
                 continue
-            if header.record_count != header.last_offset_delta + 1:
+            if header.record_count > header.last_offset_delta + 1:
                 raise self._malformed(frame, "its header counts them in two ways")
+            if header.record_count <= header.last_offset_delta:
+                # Some of its records are nobody's to read; where the others are, only they themselves tell.
+                yield from self._group(data, group, bodies, start, stop)
+                yield from self._group(data, [frame], [self._body(data, frame)], start, stop)
+                group, bodies, records, unpacked_bytes = [], [], 0, 0
+                continue
             if self._needs_records:
                 bodies.append(self._body(data, frame))
                 unpacked_bytes += len(bodies[-1])
@@ -111,13 +120,13 @@ class Decoder:
         if start <= frames[0].header.base_offset and behind <= stop:
             yield batch
             return
-        offsets = _Places(frames).offsets
+        offsets = _Places(frames, data, bodies).offsets
         first, last = (int(place) for place in np.searchsorted(offsets, [start, stop]))
         if last > first:
             yield batch.slice(first, last - first)
 
     def _batch(self, data: bytes, frames: list[Frame], bodies: list[memoryview]) -> Any:
-        places = _Places(frames)
+        places = _Places(frames, data, bodies)
         columns: dict[str, Callable[[], Any]] = {
             "topic": lambda: _constant(self._topic, places.count),
             "partition": lambda: pa.array(np.full(places.count, self._partition, dtype=np.int32)),
@@ -151,15 +160,23 @@ def _fields(data: bytes, frames: list[Frame], bodies: list[memoryview]) -> Recor
 
 
 class _Places:
-    """Offset and time of the records of some frames, as far as the frames' headers tell."""
+    """Offset and time of the records of some frames, as far as the frames' headers tell.
 
-    def __init__(self, frames: list[Frame]) -> None:
+    Args:
+        frames: all of their records, or one frame of which some are left out.
+        data: what the frames stand in.
+        bodies: of the frames, unpacked; needed of one frame of which some records are left out.
+    """
+
+    def __init__(self, frames: list[Frame], data: bytes, bodies: list[memoryview]) -> None:
         headers = [frame.header for frame in frames]
         self.counts = np.array([header.record_count for header in headers], dtype=np.int64)
         self.count = int(self.counts.sum())
         firsts = np.cumsum(self.counts) - self.counts
         bases = np.array([header.base_offset for header in headers], dtype=np.int64)
         self.offsets: Ints = np.repeat(bases - firsts, self.counts) + np.arange(self.count, dtype=np.int64)
+        if headers[0].record_count <= headers[0].last_offset_delta:
+            self.offsets = headers[0].base_offset + _fields(data, frames, bodies).offset_deltas
         self.is_append_time = np.array([bool(header.attributes & Attributes.LOG_APPEND_TIME) for header in headers])
         self.first_timestamps = np.array([header.first_timestamp for header in headers], dtype=np.int64)
         self.max_timestamps = np.array([header.max_timestamp for header in headers], dtype=np.int64)
@@ -179,6 +196,20 @@ def _timestamps(places: _Places, deltas: Ints) -> Any:
     np.clip(times, -_TIMESTAMP_MS_MAX, _TIMESTAMP_MS_MAX, out=times)
     times *= 1000
     return pa.array(times).cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
+
+
+def _translated(data: bytes, frames: Sequence[Frame]) -> tuple[bytes, list[Frame]]:
+    """Frames, some of which other protocols wrote, as Kafka batches, and what those stand in."""
+    view = memoryview(data)
+    batches: list[bytes | bytearray | memoryview] = []
+    translated: list[Frame] = []
+    position = 0
+    for frame in frames:
+        batch = kafka_batch(view[frame.position : frame.position + frame.header.size], frame.header)
+        batches.append(batch)
+        translated.append(Frame(position, read_frame_header(batch)))
+        position += len(batch)
+    return b"".join(batches), translated
 
 
 def _constant(text: str, count: int) -> Any:

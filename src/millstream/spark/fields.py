@@ -41,7 +41,7 @@ class RecordFields:
         self._ends: Ints = contents + unzigzag(lengths)
         deltas, positions = read_varints(buffer, contents + 1)  # behind the attributes, which mean nothing
         self.timestamp_deltas = unzigzag(deltas)
-        _, positions = read_varints(buffer, positions)  # the offset delta counts up, as the log has checked
+        self._offset_deltas, positions = read_varints(buffer, positions)
         self.key = self._field(positions, self._ends)
         self.value = self._field(self.key.ends, self._ends)
         counts, self._header_begins = read_varints(buffer, self.value.ends)
@@ -49,6 +49,11 @@ class RecordFields:
         is_plain = self._header_counts == 0
         if (self._header_begins[is_plain] != self._ends[is_plain]).any():
             raise OutOfBody("the fields of a record do not fill it")
+
+    @property
+    def offset_deltas(self) -> Ints:
+        """Offsets of the records minus the base offset of their batch."""
+        return unzigzag(self._offset_deltas)
 
     def _field(self, positions: Ints, limits: Ints) -> Spans:
         """Read a length at each position, and what it spans; that ends at the limits at the latest."""

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
-from millstream.model.frame import CRC_FROM, HEADER_BYTES, LENGTH_OVERHEAD, FrameHeader, Magic
+from millstream.model.frame import CRC_FROM, HEADER_BYTES, LENGTH_OVERHEAD, MAGICS, FrameHeader
 
 __all__ = ["Frame", "Frames", "Stop", "walk"]
 
@@ -68,7 +68,7 @@ def walk(data: memoryview, expected_offset: int | None, wanted_offset: int, stop
         header = FrameHeader._make(unpack(data, position))
         length = header.length
         is_in_place = header.base_offset == expected_offset or expected_offset is None
-        if not is_in_place or header.leader_epoch or header.magic != Magic.KAFKA_V2 or length < _BODY_BYTES_MIN:
+        if not is_in_place or header.leader_epoch or header.magic not in MAGICS or length < _BODY_BYTES_MIN:
             stop = Stop.NOT_A_FRAME
             break
         size = length + LENGTH_OVERHEAD

@@ -10,7 +10,7 @@ import os
 import struct
 from typing import Final, NamedTuple
 
-from millstream.model.frame import HEADER_BYTES, LENGTH_OVERHEAD, Magic
+from millstream.model.frame import HEADER_BYTES, LENGTH_OVERHEAD, MAGICS
 from millstream.spark.frames import Frame, Stop, walk
 
 __all__ = ["Piece", "SegmentFiles", "partition_directory"]
@@ -155,7 +155,7 @@ class SegmentFiles:
             if len(block) < HEADER_BYTES:
                 return False
             base, length, epoch, magic, _, _, delta = _START.unpack_from(block, at)
-            if base != self._expected or epoch or magic != Magic.KAFKA_V2 or length < _BODY_BYTES_MIN or delta < 0:
+            if base != self._expected or epoch or magic not in MAGICS or length < _BODY_BYTES_MIN or delta < 0:
                 return False
             if base + delta >= offset:
                 return True

@@ -11,8 +11,8 @@ from millstream.model.frame import (
     CRC_FROM,
     HEADER_BYTES,
     LENGTH_OVERHEAD,
+    MAGICS,
     FrameHeader,
-    Magic,
     read_frame_header,
 )
 
@@ -22,7 +22,6 @@ ReadAt = Callable[[int, int], bytes]
 """Reads (position, size) from a log file; shorter only at its end."""
 
 _START: Final = struct.Struct(">qiibIhi")  # the header up to last_offset_delta
-_MAGICS: Final = frozenset(int(magic) for magic in Magic)
 _OFFSET_MAX: Final = 2**63 - 1
 _LIKELY_PLACES_MAX: Final = 64
 _BODY_BYTES_MIN: Final = HEADER_BYTES - LENGTH_OVERHEAD
@@ -77,7 +76,7 @@ def take_frames(data: memoryview, expected_offset: int, wanted_offset: int, max_
             break
         base, length, epoch, magic, crc, _, delta = unpack(data, position)
         size = length + LENGTH_OVERHEAD
-        if base != expected_offset or epoch or magic not in _MAGICS or length < _BODY_BYTES_MIN:
+        if base != expected_offset or epoch or magic not in MAGICS or length < _BODY_BYTES_MIN:
             reason, needed = Stop.DAMAGED, 0
             break
         if start >= 0 and position + size - start > max_bytes:
@@ -150,7 +149,7 @@ def find_frame(
     Returns:
         Its position and base offset; None if there is none up to the end of the file.
     """
-    marks = [bytes(4) + bytes([magic]) for magic in _MAGICS]  # leader epoch 0 and the magic, at byte 12
+    marks = [bytes(4) + bytes([magic]) for magic in MAGICS]  # leader epoch 0 and the magic, at byte 12
     mark_at = 12
     likely = _places_behind(read, position, expected_offset)
     max_offset = _OFFSET_MAX if next_offset is None else next_offset - 1
@@ -185,7 +184,7 @@ def _places_behind(read: ReadAt, position: int, expected_offset: int) -> set[tup
     while len(places) < _LIKELY_PLACES_MAX and len(start := read(position, HEADER_BYTES)) == HEADER_BYTES:
         header = read_frame_header(start)
         counts = {header.record_count, header.last_offset_delta + 1}
-        if header.magic not in _MAGICS and len(counts) > 1:
+        if header.magic not in MAGICS and len(counts) > 1:
             break  # not what is left of a header, but zeros or anything else
         next_offset = expected_offset + header.record_count
         next_offsets = {expected_offset + count for count in counts if count > 0}

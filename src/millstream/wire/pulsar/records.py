@@ -85,7 +85,7 @@ class BuiltEntry(NamedTuple):
     data: bytearray
 
 
-def read_records(frame: memoryview) -> Iterator[Record]:
+def read_records(frame: memoryview) -> list[Record]:
     """Give the records of a stored entry.
 
     A batch may turn out to be damaged only here, since its payload is not unpacked when it comes.
@@ -100,7 +100,7 @@ def read_records(frame: memoryview) -> Iterator[Record]:
     header = read_frame_header(frame)
     entry = read_entry(frame[HEADER_BYTES : header.size])
     append_time_ms = header.max_timestamp if header.attributes & Attributes.LOG_APPEND_TIME else None
-    return entry_records(entry, header.base_offset, append_time_ms)
+    return list(entry_records(entry, header.base_offset, append_time_ms))
 
 
 def entry_records(entry: Entry, first_offset: int, append_time_ms: int | None = None) -> Iterator[Record]:
