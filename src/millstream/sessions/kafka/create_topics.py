@@ -1,4 +1,7 @@
-"""CreateTopics: versions 2 to 7. Defaults by -1 from 4 on, settings told back from 5 on, ids from 7 on."""
+"""CreateTopics: versions 0 to 7.
+
+From 1 on with texts of errors, from 4 on with defaults by -1, from 5 on settings are told back, from 7 on ids.
+"""
 
 from collections import Counter
 from typing import Final

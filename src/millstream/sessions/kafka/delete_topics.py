@@ -1,4 +1,4 @@
-"""DeleteTopics: versions 1 to 6. From 6 on topics may be named by id."""
+"""DeleteTopics: versions 0 to 6. From 6 on topics may be named by id."""
 
 from typing import Final
 from uuid import UUID

@@ -1,7 +1,8 @@
-"""Fetch: versions 4 to 18.
+"""Fetch: versions 0 to 18.
 
-From 7 on with sessions, from 12 on with the epoch last fetched (there is one epoch, so it never diverges), from 13
-on topics are named by id.
+Before 4 batches are answered as message sets, of magic 0 before 2 and of magic 1 after; see `message_reading`. From
+7 on with sessions, from 12 on with the epoch last fetched (there is one epoch, so it never diverges), from 13 on
+topics are named by id.
 """
 
 from collections.abc import Iterable
@@ -26,6 +27,8 @@ from millstream.sessions.kafka.fetch_sessions import (
     topic_key,
 )
 from millstream.sessions.kafka.leader_epoch import LEADER_EPOCH, epoch_error
+from millstream.sessions.kafka.message_reading import UNPACKED_ANSWER_BYTES_MAX, read_messages
+from millstream.sessions.kafka.old_error_codes import before_batches
 from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.messages.fetch import (
     FetchableTopicResponse,
@@ -33,12 +36,16 @@ from millstream.wire.kafka.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
+from millstream.wire.kafka.records import InflationBudget
 from millstream.wire.kafka.schema import NO_UUID
 from millstream.wire.translation import kafka_batches
 
 __all__ = ["handle"]
 
 _READ_COMMITTED: Final = 1
+_TIMESTAMPS_SINCE: Final = 2
+_REQUEST_LIMIT_SINCE: Final = 3
+_BATCHES_SINCE: Final = 4
 _RESPONSE_BYTES_MAX: Final = 55 * 1024 * 1024
 """Bytes of batches in one answer at most, as Kafka's fetch.max.bytes: what a client asks for is not its to size."""
 
@@ -73,6 +80,10 @@ def handle(call: Call, request: FetchRequest) -> FetchResponse | Pending[FetchRe
         incremental = True
         wanted = session.partitions.values()
     sources = [_found(call, one) for one in wanted]
+    if call.version < _REQUEST_LIMIT_SINCE:
+        # These clients always ask in the same order, so the first partition would always be served first.
+        start = int.from_bytes(call.broker.runtime.random_bytes(4), "big") % max(len(sources), 1)
+        sources = sources[start:] + sources[:start]
     fetch = _Fetch(call, request, sources, session, incremental=incremental)
     return fetch.answer_or_wait()
 
@@ -165,6 +176,10 @@ class _Fetch:
             The answer, bytes of batches in it, and whether it is not to be kept waiting: it holds an error, or
             there is more to read than it has room for, so that waiting would not make it fuller.
         """
+        version = self._call.version
+        # Before there was a limit for all partitions together, each gave one message at least.
+        each_gives = version < _REQUEST_LIMIT_SINCE
+        budget = InflationBudget(UNPACKED_ANSWER_BYTES_MAX) if version < _BATCHES_SINCE else None
         room_bytes = min(max(self._request.max_bytes, 1), _RESPONSE_BYTES_MAX, self._call.client.room_bytes())
         topics: dict[TopicKey, FetchableTopicResponse] = {}
         served: list[Wanted] = []
@@ -173,7 +188,10 @@ class _Fetch:
             wanted = source.wanted
             if self._incremental and _nothing_new(source):
                 continue
-            data, stop_offset = self._read_partition(source, room_bytes - found_bytes, first=not found_bytes)
+            first = each_gives or not found_bytes
+            data, stop_offset = self._read_partition(source, room_bytes - found_bytes, budget, first=first)
+            if data.error_code and version < _BATCHES_SINCE:
+                data.error_code = before_batches(data.error_code)
             size = len(data.records or b"")
             if size:
                 found_bytes += size
@@ -192,8 +210,17 @@ class _Fetch:
         session_id = self._session.id if self._session is not None else 0
         return FetchResponse(session_id=session_id, responses=list(topics.values())), found_bytes, urgent
 
-    def _read_partition(self, source: _Source, room_bytes: int, *, first: bool) -> tuple[PartitionData, int]:
-        """Read from one partition; gives its part of the answer, and the offset behind what is in there."""
+    def _read_partition(
+        self, source: _Source, room_bytes: int, budget: InflationBudget | None, *, first: bool
+    ) -> tuple[PartitionData, int]:
+        """Read from one partition; gives its part of the answer, and the offset behind what is in there.
+
+        Args:
+            source: the partition.
+            room_bytes: what is left of the answer.
+            budget: for what message sets are made of; None to answer with batches.
+            first: whether one batch or message at least is given even if it is larger than what was asked for.
+        """
         wanted = source.wanted.partition
         partition = source.partition
         offset = wanted.fetch_offset
@@ -218,9 +245,14 @@ class _Fetch:
                 data.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
             return data, offset
         try:
-            records, stop_offset = log.read(offset, max_bytes)
-            if log.encodings & ~Magic.KAFKA_V2 and records:
-                records = memoryview(kafka_batches(records))
+            if budget is not None:
+                magic = 1 if self._call.version >= _TIMESTAMPS_SINCE else 0
+                messages, stop_offset = read_messages(log, offset, max_bytes, magic, budget)
+                records = memoryview(messages)
+            else:
+                records, stop_offset = log.read(offset, max_bytes)
+                if log.encodings & ~Magic.KAFKA_V2 and records:
+                    records = memoryview(kafka_batches(records))
         except (MillstreamError, OSError) as error:
             data.error_code = code_of(error)
             return data, offset

@@ -1,4 +1,8 @@
-"""ListOffsets: versions 1 to 11. A time is looked up in the index, then record by record in one batch."""
+"""ListOffsets: versions 0 to 11.
+
+A time is looked up in the index, then record by record in one batch. Version 0 knows no times of records: it is
+answered with the offsets at which segments begin.
+"""
 
 from collections import Counter
 from typing import Final
@@ -34,7 +38,9 @@ def handle(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
     times = Counter((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
     for topic in request.topics:
         found = [
-            _answer(call, topic.name, asked, once=times[topic.name, asked.partition_index] == 1)
+            _segment_starts(call, topic.name, asked)
+            if call.version == 0
+            else _answer(call, topic.name, asked, once=times[topic.name, asked.partition_index] == 1)
             for asked in topic.partitions
         ]
         response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=found))
@@ -54,6 +60,30 @@ def _answer(call: Call, name: str, asked: ListOffsetsPartition, *, once: bool) -
             answer.leader_epoch = LEADER_EPOCH if answer.offset >= 0 else -1
     except (MillstreamError, OSError) as error:
         answer.error_code = code_of(error)
+    return answer
+
+
+def _segment_starts(call: Call, name: str, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+    """The end of the log and the offsets at which its segments begin, latest first, as many as were asked for.
+
+    Of a time, those segments count whose latest record is no later.
+    """
+    answer = ListOffsetsPartitionResponse(partition_index=asked.partition_index)
+    try:
+        log = call.partition(call.topic(name), asked.partition_index).log
+    except MillstreamError as error:
+        answer.error_code = code_of(error)
+        return answer
+    starts = [(max(offset, log.start_offset), latest_ms) for offset, latest_ms in log.segment_starts]
+    if starts[-1][0] < log.end_offset:
+        starts.append((log.end_offset, call.broker.runtime.now_ms()))
+    if asked.timestamp == _EARLIEST:
+        del starts[1:]
+    elif asked.timestamp != _LATEST:
+        while starts and starts[-1][1] > asked.timestamp:
+            starts.pop()
+    found = [offset for offset, _ in reversed(starts)]
+    answer.old_style_offsets = found[: max(asked.max_num_offsets, 0)]
     return answer
 
 

@@ -1,4 +1,8 @@
-"""OffsetCommit: versions 2 to 10. It is answered once the offsets last. From 10 on topics are named by id."""
+"""OffsetCommit: versions 0 to 10. It is answered once the offsets last.
+
+Version 0, which Apache Kafka kept in ZooKeeper, commits for the same group as all others, as one that is not a
+member. Version 1 may say when the offset was committed; from 10 on topics are named by id.
+"""
 
 from millstream.broker.errors import NoteTooLarge
 from millstream.broker.offsets import Place
@@ -65,6 +69,7 @@ def _committed(call: Call, partition: OffsetCommitRequestPartition) -> Committed
     limit = call.broker.settings.offset_note_bytes_max
     if len(note.encode()) > limit:
         raise NoteTooLarge(f"the text kept with an offset has more than {limit} bytes")
-    return CommittedOffset(
-        partition.committed_offset, partition.committed_leader_epoch, note, call.broker.runtime.now_ms()
-    )
+    committed_ms = now_ms = call.broker.runtime.now_ms()
+    if partition.commit_timestamp >= 0:  # only version 1 has it; no offset outlasts the others by it
+        committed_ms = min(partition.commit_timestamp, now_ms)
+    return CommittedOffset(partition.committed_offset, partition.committed_leader_epoch, note, committed_ms)

@@ -1,5 +1,8 @@
-"""OffsetFetch: versions 1 to 10. From 2 on all topics may be asked for, from 8 on several groups; from 10 on topics
-are named by id."""
+"""OffsetFetch: versions 0 to 10.
+
+Version 0 says so by an error where nothing is committed. From 2 on all topics may be asked for, from 8 on several
+groups; from 10 on topics are named by id.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -38,6 +41,7 @@ def handle(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
         asked = _all_topics(call, committed)
     else:
         asked = [(call.topic(topic.name), topic.name, topic.partition_indexes) for topic in request.topics]
+    no_offset = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if call.version == 0 else ErrorCode.NONE
     response = OffsetFetchResponse()
     for topic, name, indexes in asked:
         found = [(index, _offset(committed, topic, index)) for index in indexes]
@@ -50,6 +54,7 @@ def handle(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
                         committed_offset=one.offset,
                         committed_leader_epoch=one.leader_epoch,
                         metadata=one.note,
+                        error_code=no_offset if one is _NOTHING else ErrorCode.NONE,
                     )
                     for index, one in found
                 ],

@@ -1,6 +1,7 @@
-"""Produce: versions 3 to 13.
+"""Produce: versions 0 to 13.
 
-From 7 on batches may be compressed with zstd; from 13 on topics are named by id.
+Before 3 message sets of magic 0 or 1 are sent, which become batches here, and errors that their clients do not know
+are told as ones that they do. From 7 on batches may be compressed with zstd; from 13 on topics are named by id.
 """
 
 from collections.abc import Sequence
@@ -13,9 +14,11 @@ from millstream.model.frame import CODEC_MASK, Attributes, read_frame_header
 from millstream.model.pending import Pending, gather
 from millstream.sessions.kafka.call import Call
 from millstream.sessions.kafka.error_table import code_of
+from millstream.sessions.kafka.old_error_codes import before_batches
 from millstream.wire.compression import Codec
 from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.errors import InvalidRecords, Unanswerable, UnsupportedCodec
+from millstream.wire.kafka.message_sets import is_message_set, to_batches
 from millstream.wire.kafka.messages.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceData,
@@ -30,8 +33,10 @@ __all__ = ["handle"]
 
 _ACKS_ALL: Final = -1
 _ACKS: Final = (-1, 0, 1)
+_BATCHES_SINCE: Final = 3
 _ZSTD_SINCE: Final = 7
 _MESSAGES_SINCE: Final = 8
+_NO_KEY: Final = "a compacted topic takes no record without a key"
 
 
 def handle(call: Call, request: ProduceRequest) -> ProduceResponse | Pending[ProduceResponse] | None:
@@ -93,6 +98,8 @@ def _append(
         return answer, _append_batch(call, request, partition, data, answer, budget)
     except (MillstreamError, OSError) as error:
         answer.error_code = code_of(error)
+        if call.version < _BATCHES_SINCE:
+            answer.error_code = before_batches(answer.error_code)
         if call.version >= _MESSAGES_SINCE:
             answer.error_message = str(error)
             if isinstance(error, InvalidRecords):
@@ -111,6 +118,8 @@ def _append_batch(
     budget: InflationBudget,
 ) -> Pending[None] | None:
     batch = memoryview(data.records or b"")
+    if call.version < _BATCHES_SINCE and is_message_set(batch):
+        return _append_messages(request, partition, batch, answer, budget)
     partition.check_size(len(batch))
     header = check_batch(batch, budget)
     if header.attributes & CODEC_MASK == Codec.ZSTD and call.version < _ZSTD_SINCE:
@@ -119,7 +128,7 @@ def _append_batch(
         answer.error_code = ErrorCode.INVALID_TXN_STATE
         return None
     if partition.settings.compacted and has_null_key(batch):
-        raise InvalidRecords("a compacted topic takes no record without a key")
+        raise InvalidRecords(_NO_KEY)
     all_replicas = request.acks == _ACKS_ALL
     answer.base_offset = partition.append(batch, header, all_replicas=all_replicas).base_offset
     answer.log_start_offset = partition.log.start_offset
@@ -127,6 +136,29 @@ def _append_batch(
         # The time that the batch was stamped with, not a later one: it is in the frame now.
         answer.log_append_time_ms = read_frame_header(batch).max_timestamp
     return partition.durable() if all_replicas else None
+
+
+def _append_messages(
+    request: ProduceRequest,
+    partition: Partition,
+    messages: memoryview,
+    answer: PartitionProduceResponse,
+    budget: InflationBudget,
+) -> Pending[None] | None:
+    """Append a message set, as the batches that are made of it: all of it, or nothing as far as that can be told."""
+    batches = [memoryview(batch) for batch in to_batches(messages, partition.settings.batch_bytes_max, budget)]
+    for batch in batches:
+        partition.check_size(len(batch))
+        if partition.settings.compacted and has_null_key(batch):
+            raise InvalidRecords(_NO_KEY)
+    all_replicas = request.acks == _ACKS_ALL
+    for batch in batches:
+        appended = partition.append(batch, read_frame_header(batch), all_replicas=all_replicas)
+        if answer.base_offset < 0:
+            answer.base_offset = appended.base_offset
+            if partition.settings.append_time:
+                answer.log_append_time_ms = read_frame_header(batch).max_timestamp
+    return partition.durable() if all_replicas and batches else None
 
 
 def _confirmed(

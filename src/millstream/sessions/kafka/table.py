@@ -106,9 +106,7 @@ def _table(*handlers: Handler) -> dict[int, Handler]:
 
 
 HANDLERS: Final[Mapping[int, Handler]] = _table(
-    # Told from 0 on, as Apache Kafka does, though only 3 and later are served: librdkafka takes compression to be
-    # missing where version 0 is not told (KAFKA-18659).
-    Handler(PRODUCE, produce.handle, range(PRODUCE.versions.stop), request_bytes_max=None),
+    Handler(PRODUCE, produce.handle, PRODUCE.versions, request_bytes_max=None),
     _served(FETCH, fetch.handle),
     _served(LIST_OFFSETS, list_offsets.handle),
     _served(METADATA, metadata.handle),

@@ -61,7 +61,8 @@ class Api:
     Args:
         key: the number in the request header.
         name: Kafka's name of it.
-        versions: the versions that Apache Kafka 4.x accepts.
+        versions: the versions that are served: those that Apache Kafka 4.x accepts and, where clients of 0.8 to 0.10
+            need them, those before.
         flexible_since: the first version with compact lengths and tagged fields, None for no version.
         request, response: the message classes.
     """

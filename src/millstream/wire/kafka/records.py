@@ -35,6 +35,7 @@ __all__ = [
     "build_batch",
     "check_batch",
     "first_late_record",
+    "frame_records",
     "has_null_key",
     "place_batch",
     "read_frame",
@@ -78,6 +79,8 @@ def check_batch(batch: memoryview, budget: InflationBudget | None = None) -> Fra
         InvalidRecords: anything else that a reader could not make sense of.
     """
     if len(batch) < HEADER_BYTES:
+        if len(batch) > 16 and batch[16] < Magic.KAFKA_V2:
+            raise InvalidRecords("nothing but a record batch of magic 2 is allowed")
         raise CorruptBatch(f"a batch of {len(batch)} bytes is shorter than its header")
     header = read_frame_header(batch)
     if header.magic != Magic.KAFKA_V2:
@@ -272,6 +275,21 @@ def build_batch(
     latest = max(record.timestamp_ms for record in records)
     fields = (codec, count - 1, first, latest, producer_id, producer_epoch, base_sequence, count)
     return _batch(0, fields, compress(codec, body))
+
+
+def frame_records(
+    body: bytes | bytearray, attributes: int, record_count: int, first_timestamp: int, max_timestamp: int
+) -> bytearray:
+    """Put the header before records that are encoded, and compressed as the attributes say.
+
+    Args:
+        body: the records, with the offset deltas 0, 1, ...
+        attributes: the codec and the type of the timestamps.
+        record_count: how many there are, at least one.
+        first_timestamp, max_timestamp: in ms.
+    """
+    fields = (attributes, record_count - 1, first_timestamp, max_timestamp, -1, -1, -1, record_count)
+    return _batch(0, fields, body)
 
 
 def place_batch(records: Sequence[Record], frame: FrameHeader) -> bytearray:

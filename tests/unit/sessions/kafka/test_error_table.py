@@ -11,6 +11,7 @@ from millstream.sessions.kafka.error_table import code_of
 from millstream.storage import errors as storage_errors
 from millstream.storage import metadata
 from millstream.wire import compression
+from millstream.wire.errors import WireError
 from millstream.wire.kafka import errors as wire_errors
 from millstream.wire.kafka.error_codes import ErrorCode
 
@@ -24,7 +25,7 @@ BASES = {
     broker_errors.GroupError,
     storage_errors.StorageError,
     storage_errors.ProducerError,
-    wire_errors.WireError,
+    WireError,
     wire_errors.InvalidBatch,
 }
 """Never raised themselves."""

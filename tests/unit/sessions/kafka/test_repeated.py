@@ -2,7 +2,7 @@
 
 import pytest
 
-from millstream.storage.flusher import FLUSH_LANE
+from millstream.broker.topics import UPKEEP_LANE
 from millstream.wire.kafka.api import Api
 from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.messages import alter_configs, incremental_alter_configs
@@ -75,11 +75,11 @@ def test_offsets_are_looked_up_for_none_that_is_listed_twice(talk: Conversation)
 def test_records_are_deleted_once(talk: Conversation) -> None:
     partitions = [DeleteRecordsPartition(partition_index=0, offset=1)] * 3
     topic = DeleteRecordsTopic(name="orders", partitions=partitions)
-    talk.runtime.hold(FLUSH_LANE)
+    talk.runtime.hold(UPKEEP_LANE)
     pending = talk.send(DELETE_RECORDS, DeleteRecordsRequest(topics=[topic, topic]))
     assert pending is not None
-    assert talk.runtime.queued(FLUSH_LANE) == 1
-    talk.runtime.release(FLUSH_LANE)
+    assert talk.runtime.queued(UPKEEP_LANE) == 1
+    talk.runtime.release(UPKEEP_LANE)
     first, second = talk.wait(pending).topics
     codes = [one.error_code for one in [*first.partitions, *second.partitions]]
     assert codes == [ErrorCode.NONE] + [ErrorCode.INVALID_REQUEST] * 5

@@ -15,7 +15,6 @@ from tests.unit.sessions.kafka.conversation import Conversation
 from tests.unit.wire.kafka.samples import APIS, sample
 
 SERVED = [(api, version) for api in APIS for version in api.versions]
-TOLD_BUT_NOT_SERVED = {(PRODUCE.key, version) for version in range(3)}
 SERVED_BUT_NOT_TOLD = {(22, 6)}
 
 
@@ -36,7 +35,7 @@ def test_what_is_told_is_what_is_served(talk: Conversation, version: int) -> Non
     response = talk.ask(API_VERSIONS, ApiVersionsRequest(), version)
     told = {(one.api_key, v) for one in response.api_keys for v in range(one.min_version, one.max_version + 1)}
     served = {(api.key, v) for api, v in SERVED}
-    assert told - served == TOLD_BUT_NOT_SERVED
+    assert told <= served
     assert served - told == SERVED_BUT_NOT_TOLD
     assert response.error_code == ErrorCode.NONE
 
@@ -84,7 +83,7 @@ def test_every_version_answers_whatever_is_asked_for(api: Api, version: int) -> 
 
 @pytest.mark.parametrize(
     ("key", "version"),
-    [(0, 2), (0, 14), (1, 3), (1, 19), (22, 7), (4, 0), (9999, 0), (-1, 0), (11, -1), (3, 99)],
+    [(0, -1), (0, 14), (1, 19), (22, 7), (4, 0), (9999, 0), (-1, 0), (11, -1), (3, 99)],
 )
 def test_what_is_not_served_ends_the_connection(talk: Conversation, key: int, version: int) -> None:
     frame = key.to_bytes(2, "big", signed=True) + version.to_bytes(2, "big", signed=True) + bytes(200)

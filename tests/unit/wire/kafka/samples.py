@@ -11,7 +11,7 @@ from millstream.wire.kafka.api import Api
 from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.schema import NO_UUID, Field, fields_of
 
-__all__ = ["APIS", "SIDES", "message_class", "sample"]
+__all__ = ["APIS", "SIDES", "kafka_4_versions", "message_class", "sample"]
 
 SIDES: Final = ("request", "response")
 _BITS: Final = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
@@ -29,6 +29,15 @@ def _all_apis() -> list[Api]:
 
 
 APIS: Final = _all_apis()
+
+
+_FIRST_IN_KAFKA_4: Final = {0: 3, 1: 4, 2: 1, 8: 2, 9: 1, 19: 2, 20: 1}
+"""Of the APIs that are served in older versions than Apache Kafka 4.x has, and a codec made from its definitions."""
+
+
+def kafka_4_versions(api: Api) -> range:
+    """The versions of an API that Apache Kafka 4.x has."""
+    return range(_FIRST_IN_KAFKA_4.get(api.key, api.versions.start), api.versions.stop)
 
 
 def message_class(api: Api, side: str) -> type:

@@ -35,7 +35,7 @@ class CreateTopicsRequest:
 
     topics: list[CreatableTopic] = array(CreatableTopic)
     timeout_ms: int = int32(default=60000)
-    validate_only: bool = boolean()
+    validate_only: bool = boolean(since=1)
 
 
 @message
@@ -52,7 +52,7 @@ class CreatableTopicResult:
     name: str = string()
     topic_id: UUID = uuid_(since=7)
     error_code: int = int16()
-    error_message: str | None = string(nullable=0)
+    error_message: str | None = string(since=1, nullable=1)
     topic_config_error_code: int = int16(since=5, tag=0)
     num_partitions: int = int32(since=5, default=-1)
     replication_factor: int = int16(since=5, default=-1)
@@ -63,14 +63,14 @@ class CreatableTopicResult:
 class CreateTopicsResponse:
     """CreateTopics response, all versions."""
 
-    throttle_time_ms: int = int32()
+    throttle_time_ms: int = int32(since=2)
     topics: list[CreatableTopicResult] = array(CreatableTopicResult)
 
 
 CREATE_TOPICS = Api(
     key=19,
     name="CreateTopics",
-    versions=range(2, 8),
+    versions=range(8),
     flexible_since=5,
     request=CreateTopicsRequest,
     response=CreateTopicsResponse,

@@ -35,14 +35,14 @@ class DeletableTopicResult:
 class DeleteTopicsResponse:
     """DeleteTopics response, all versions."""
 
-    throttle_time_ms: int = int32()
+    throttle_time_ms: int = int32(since=1)
     responses: list[DeletableTopicResult] = array(DeletableTopicResult)
 
 
 DELETE_TOPICS = Api(
     key=20,
     name="DeleteTopics",
-    versions=range(1, 7),
+    versions=range(7),
     flexible_since=4,
     request=DeleteTopicsRequest,
     response=DeleteTopicsResponse,

@@ -61,8 +61,8 @@ class FetchRequest:
     replica_state: ReplicaState = struct_(ReplicaState, since=15, tag=1)
     max_wait_ms: int = int32()
     min_bytes: int = int32()
-    max_bytes: int = int32(default=2147483647)
-    isolation_level: int = int8()
+    max_bytes: int = int32(since=3, default=2147483647)
+    isolation_level: int = int8(since=4)
     session_id: int = int32(since=7)
     session_epoch: int = int32(since=7, default=-1)
     topics: list[FetchTopic] = array(FetchTopic)
@@ -99,12 +99,12 @@ class PartitionData:
     partition_index: int = int32()
     error_code: int = int16()
     high_watermark: int = int64()
-    last_stable_offset: int = int64(default=-1)
+    last_stable_offset: int = int64(since=4, default=-1)
     log_start_offset: int = int64(since=5, default=-1)
     diverging_epoch: EpochEndOffset = struct_(EpochEndOffset, since=12, tag=0)
     current_leader: LeaderIdAndEpoch = struct_(LeaderIdAndEpoch, since=12, tag=1)
     snapshot_id: SnapshotId = struct_(SnapshotId, since=12, tag=2)
-    aborted_transactions: list[AbortedTransaction] | None = array(AbortedTransaction, nullable=4)
+    aborted_transactions: list[AbortedTransaction] | None = array(AbortedTransaction, since=4, nullable=4)
     preferred_read_replica: int = int32(since=11, default=-1)
     records: Buffer | None = records()
 
@@ -128,7 +128,7 @@ class NodeEndpoint:
 class FetchResponse:
     """Fetch response, all versions."""
 
-    throttle_time_ms: int = int32()
+    throttle_time_ms: int = int32(since=1)
     error_code: int = int16(since=7)
     session_id: int = int32(since=7)
     responses: list[FetchableTopicResponse] = array(FetchableTopicResponse)
@@ -138,7 +138,7 @@ class FetchResponse:
 FETCH = Api(
     key=1,
     name="Fetch",
-    versions=range(4, 19),
+    versions=range(19),
     flexible_since=12,
     request=FetchRequest,
     response=FetchResponse,

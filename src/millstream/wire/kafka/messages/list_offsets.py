@@ -11,6 +11,7 @@ class ListOffsetsPartition:
     partition_index: int = int32()
     current_leader_epoch: int = int32(since=4, default=-1)
     timestamp: int = int64()
+    max_num_offsets: int = int32(until=0, default=1)
 
 
 @message
@@ -33,8 +34,9 @@ class ListOffsetsRequest:
 class ListOffsetsPartitionResponse:
     partition_index: int = int32()
     error_code: int = int16()
-    timestamp: int = int64(default=-1)
-    offset: int = int64(default=-1)
+    old_style_offsets: list[int] = array("int64", until=0)
+    timestamp: int = int64(since=1, default=-1)
+    offset: int = int64(since=1, default=-1)
     leader_epoch: int = int32(since=4, default=-1)
 
 
@@ -55,7 +57,7 @@ class ListOffsetsResponse:
 LIST_OFFSETS = Api(
     key=2,
     name="ListOffsets",
-    versions=range(1, 12),
+    versions=range(12),
     flexible_since=6,
     request=ListOffsetsRequest,
     response=ListOffsetsResponse,

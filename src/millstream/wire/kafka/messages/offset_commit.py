@@ -13,6 +13,7 @@ class OffsetCommitRequestPartition:
     partition_index: int = int32()
     committed_offset: int = int64()
     committed_leader_epoch: int = int32(since=6, default=-1)
+    commit_timestamp: int = int64(since=1, until=1, default=-1)
     committed_metadata: str | None = string(nullable=0)
 
 
@@ -28,10 +29,10 @@ class OffsetCommitRequest:
     """OffsetCommit request, all versions."""
 
     group_id: str = string()
-    generation_id_or_member_epoch: int = int32(default=-1)
-    member_id: str = string()
+    generation_id_or_member_epoch: int = int32(since=1, default=-1)
+    member_id: str = string(since=1)
     group_instance_id: str | None = string(since=7, nullable=7, default=None)
-    retention_time_ms: int = int64(until=4, default=-1)
+    retention_time_ms: int = int64(since=2, until=4, default=-1)
     topics: list[OffsetCommitRequestTopic] = array(OffsetCommitRequestTopic)
 
 
@@ -59,7 +60,7 @@ class OffsetCommitResponse:
 OFFSET_COMMIT = Api(
     key=8,
     name="OffsetCommit",
-    versions=range(2, 11),
+    versions=range(11),
     flexible_since=8,
     request=OffsetCommitRequest,
     response=OffsetCommitResponse,

@@ -90,7 +90,7 @@ class OffsetFetchResponse:
 OFFSET_FETCH = Api(
     key=9,
     name="OffsetFetch",
-    versions=range(1, 11),
+    versions=range(11),
     flexible_since=6,
     request=OffsetFetchRequest,
     response=OffsetFetchResponse,

@@ -36,7 +36,7 @@ class TopicProduceData:
 class ProduceRequest:
     """Produce request, all versions."""
 
-    transactional_id: str | None = string(nullable=3, default=None)
+    transactional_id: str | None = string(since=3, nullable=3, default=None)
     acks: int = int16()
     timeout_ms: int = int32()
     topic_data: list[TopicProduceData] = array(TopicProduceData)
@@ -59,7 +59,7 @@ class PartitionProduceResponse:
     index: int = int32()
     error_code: int = int16()
     base_offset: int = int64()
-    log_append_time_ms: int = int64(default=-1)
+    log_append_time_ms: int = int64(since=2, default=-1)
     log_start_offset: int = int64(since=5, default=-1)
     record_errors: list[BatchIndexAndErrorMessage] = array(BatchIndexAndErrorMessage, since=8)
     error_message: str | None = string(since=8, nullable=8, default=None)
@@ -86,14 +86,14 @@ class ProduceResponse:
     """Produce response, all versions."""
 
     responses: list[TopicProduceResponse] = array(TopicProduceResponse)
-    throttle_time_ms: int = int32()
+    throttle_time_ms: int = int32(since=1)
     node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, since=10, tag=0)
 
 
 PRODUCE = Api(
     key=0,
     name="Produce",
-    versions=range(3, 14),
+    versions=range(14),
     flexible_since=9,
     request=ProduceRequest,
     response=ProduceResponse,

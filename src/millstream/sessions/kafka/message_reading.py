@@ -1,0 +1,48 @@
+"""Reading a log as message sets, for Fetch before version 4."""
+
+from typing import Final
+
+from millstream.model.frame import Magic
+from millstream.storage.log import PartitionLog
+from millstream.wire.kafka.message_sets import to_messages
+from millstream.wire.kafka.records import InflationBudget
+from millstream.wire.translation import kafka_batches
+
+__all__ = ["UNPACKED_ANSWER_BYTES_MAX", "read_messages"]
+
+UNPACKED_ANSWER_BYTES_MAX: Final = 32 * 1024 * 1024
+"""Bytes that batches may unpack to for one answer, before no further one is begun: converting that much takes some
+tenths of a second, in which everyone else waits."""
+_READ_BYTES_MIN: Final = 64 * 1024
+"""Bytes to read at once at least: control batches, which are left out, are passed over quickly."""
+
+
+def read_messages(
+    log: PartitionLog, offset: int, max_bytes: int, magic: int, budget: InflationBudget
+) -> tuple[bytearray, int]:
+    """Read records from an offset on, whoever wrote them.
+
+    Args:
+        log: the log.
+        offset: of the first record that is wanted.
+        max_bytes: how long the set is to be at most, but for its first message.
+        magic: 0 or 1.
+        budget: is drawn on for what is unpacked; nothing is read once it is used up.
+
+    Returns:
+        A message set, and the offset behind what is in there. It is empty only if there are no records.
+
+    Raises:
+        OffsetOutOfRange, WireError: the offset does not exist; a batch cannot be taken apart.
+    """
+    while budget.left_bytes > 0:
+        frames, next_offset = log.read(offset, max(max_bytes, _READ_BYTES_MIN))
+        if not frames:
+            return bytearray(), next_offset
+        if log.encodings & ~Magic.KAFKA_V2:
+            frames = memoryview(kafka_batches(frames))
+        messages, stop_offset = to_messages(frames, magic, offset, max_bytes, budget)
+        if messages:
+            return messages, stop_offset
+        offset = next_offset
+    return bytearray(), offset
