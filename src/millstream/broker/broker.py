@@ -16,6 +16,7 @@ from millstream.broker.schemas import SchemaRegistry
 from millstream.broker.settings import BrokerSettings
 from millstream.broker.subscriptions import Subscriptions
 from millstream.broker.topics import TOPIC_DOCUMENT, UPKEEP_LANE, Topic, Topics
+from millstream.broker.volatile import VolatileTopics
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending, gather
 from millstream.model.runtime import Runtime, Timer
@@ -59,10 +60,12 @@ class Broker:
         self.documents = Documents(store, snapshot.documents)
         self.topics.load(snapshot.topics, snapshot.dropped, self.documents.of_kind(TOPIC_DOCUMENT))
         self.groups = Groups(runtime, settings, Offsets(store, snapshot.offsets))
-        self.subscriptions = Subscriptions(runtime, self.groups.offsets)
+        self.subscriptions = Subscriptions(runtime, self.groups.offsets, settings.subscriptions)
+        self.groups.in_use = self.subscriptions.connected
         self.namespaces = Namespaces(runtime, self.documents, self.topics)
         self.schemas = SchemaRegistry(runtime, self.documents, self.topics)
         self.producers = Producers(runtime, self.documents)
+        self.volatile = VolatileTopics(runtime, self.producers)
         self.deduplication = Deduplication(runtime, self.documents)
         self.producer_ids = ProducerIds(store, snapshot.values)
         self.cluster_id = snapshot.values.get(CLUSTER_ID) or self._new_cluster_id()

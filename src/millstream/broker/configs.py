@@ -323,6 +323,13 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
         "group.min.session.timeout.ms", Kind.INT, "6000", "The smallest session timeout, in ms.", high=_INT_MAX
     ),
     ConfigKey(
+        "kafka07.broker.id",
+        Kind.INT,
+        "0",
+        "The id under which this server stands in ZooKeeper.",
+        high=_INT_MAX,
+    ),
+    ConfigKey(
         "kafka07.magic",
         Kind.INT,
         "0",
@@ -350,6 +357,28 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
         "1000000",
         "Bytes of payload of the largest message that clients of Kafka 0.7 may write; a larger one is dropped. A "
         "compressed message counts as one.",
+        high=_INT_MAX,
+    ),
+    ConfigKey(
+        "subscription.take.over.delay.ms",
+        Kind.INT,
+        "1000",
+        "Ms that the next consumer of a Failover subscription waits for acknowledgements of the one before it.",
+        high=_INT_MAX,
+    ),
+    ConfigKey(
+        "subscription.unacknowledged.max",
+        Kind.INT,
+        "200000",
+        "Unacknowledged messages at which the consumers of a Shared or Key_Shared subscription get no more; 0 for no "
+        "limit.",
+        high=_INT_MAX,
+    ),
+    ConfigKey(
+        "subscription.unacknowledged.per.consumer.max",
+        Kind.INT,
+        "50000",
+        "Unacknowledged messages at which one of them gets no more; 0 for no limit.",
         high=_INT_MAX,
     ),
     ConfigKey(
@@ -387,6 +416,13 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
         "Bytes of the largest request; a longer one is disconnected.",
         low=1,
         high=_INT_MAX,
+    ),
+    ConfigKey(
+        "zookeeper.connect",
+        Kind.STRING,
+        "",
+        "HOST:PORT of the ZooKeeper servers where clients of Kafka 0.7 look for this one, comma-separated, with a "
+        "path behind the last if all stands below it; empty for none.",
     ),
     *_topic_defaults(),
 )

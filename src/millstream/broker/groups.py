@@ -1,6 +1,6 @@
 """All consumer groups: finding and making them, their offsets, and forgetting what nobody needs any more."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from uuid import UUID
 
 from millstream.broker.errors import (
@@ -28,6 +28,8 @@ class Groups:
         runtime: time and chance.
         settings: the server's.
         offsets: what groups have committed.
+
+    `in_use` says whether others than members use the offsets of a group: the consumers of a subscription of its name.
     """
 
     def __init__(self, runtime: Runtime, settings: BrokerSettings, offsets: Offsets) -> None:
@@ -35,6 +37,7 @@ class Groups:
         self._settings = settings
         self.offsets = offsets
         self._groups: dict[str, Group] = {}
+        self.in_use: Callable[[str], bool] = lambda _: False
         self._started_ms = runtime.now_ms()
 
     def ids(self) -> list[str]:
@@ -114,7 +117,7 @@ class Groups:
         group = self.find(group_id)
         if group is None:
             raise GroupNotFound(f"there is no group {group_id}")
-        if group.state is not GroupState.EMPTY:
+        if group.state is not GroupState.EMPTY or self.in_use(group_id):
             raise GroupNotEmpty(f"the group {group_id} has members")
         group.close()
         self._groups.pop(group_id, None)

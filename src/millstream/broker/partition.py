@@ -1,6 +1,7 @@
 """One partition: its log under the topic's rules, and those who wait for news of it."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from millstream.broker.errors import (
     BatchTooLarge,
@@ -16,6 +17,9 @@ from millstream.model.runtime import Runtime
 from millstream.storage.flusher import GroupFlusher
 from millstream.storage.log import Appended, PartitionLog
 
+if TYPE_CHECKING:
+    from millstream.broker.transactions.partition import PartitionTransactions
+
 __all__ = ["Partition"]
 
 
@@ -29,6 +33,8 @@ class Partition:
         runtime: time, and `call_soon` for those who wait.
         flusher: puts the log on the disk.
         fsync: whether a writer that asks for all replicas waits for the disk.
+
+    `transactions` is what of it is not decided, or was aborted; None as long as there never was anything such.
     """
 
     __slots__ = (
@@ -43,6 +49,7 @@ class Partition:
         "log",
         "settings",
         "terminated",
+        "transactions",
     )
 
     def __init__(
@@ -61,6 +68,7 @@ class Partition:
         self.deleted = False
         self.terminated = False
         self.appended_bytes = 0
+        self.transactions: PartitionTransactions | None = None
         self._runtime = runtime
         self._flusher = flusher
         self._fsync = fsync
@@ -133,6 +141,26 @@ class Partition:
             is set to answer without.
         """
         return self._flusher.flush(self.log) if self._fsync else None
+
+    @property
+    def stable_offset(self) -> int:
+        """The first offset that consumers may not read yet: the end of the log, or the first of an open transaction."""
+        transactions = self.transactions
+        return self.log.end_offset if transactions is None else transactions.stable_offset
+
+    def is_aborted(self, base_offset: int) -> bool:
+        """Whether a frame belongs to a transaction that was aborted, so that it is for nobody."""
+        transactions = self.transactions
+        return transactions is not None and transactions.is_aborted(base_offset)
+
+    def read(self, offset: int, max_bytes: int) -> tuple[memoryview, int]:
+        """Read as `PartitionLog.read`, but nothing at or behind the stable offset.
+
+        Frames that are for nobody (`is_aborted`) are among those read.
+        """
+        data, behind = self.log.read(offset, max_bytes)
+        transactions = self.transactions
+        return (data, behind) if transactions is None else transactions.decided(data, offset, behind)
 
     def check_open(self) -> None:
         """Check that something can be appended. Raises TopicTerminated."""

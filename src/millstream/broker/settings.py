@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from millstream.broker.configs import BROKER_CONFIGS, TOPIC_CONFIGS, check_configs, parse_value
+from millstream.broker.subscriptions.interface import SubscriptionSettings
 from millstream.storage.log import LogSettings
 
 __all__ = ["BrokerSettings", "TopicSettings"]
@@ -33,6 +34,7 @@ class BrokerSettings:
         self.session_timeout_max_ms: int = self._value("group.max.session.timeout.ms")
         self.session_timeout_min_ms: int = self._value("group.min.session.timeout.ms")
         self.group_size_max: int = self._value("group.max.size")
+        self.kafka07_broker_id: int = self._value("kafka07.broker.id")
         self.kafka07_magic: int = self._value("kafka07.magic")
         self.message_payload_bytes_max: int = self._value("max.message.size")
         self.retention_check_interval_ms: int = self._value("log.retention.check.interval.ms")
@@ -41,8 +43,14 @@ class BrokerSettings:
         self.offset_note_bytes_max: int = self._value("offset.metadata.max.bytes")
         self.offsets_retention_ms: int = self._value("offsets.retention.minutes") * 60_000
         self.deduplication: bool = self._value("pulsar.deduplication.enable")
+        self.subscriptions = SubscriptionSettings(
+            unacknowledged_per_consumer_max=self._value("subscription.unacknowledged.per.consumer.max"),
+            unacknowledged_max=self._value("subscription.unacknowledged.max"),
+            take_over_delay_ms=self._value("subscription.take.over.delay.ms"),
+        )
         self.producer_expiration_ms: int = self._value("producer.id.expiration.ms")
         self.request_bytes_max: int = self._value("socket.request.max.bytes")
+        self.zookeeper_hosts: str = self._value("zookeeper.connect")
 
     def text(self, name: str) -> str:
         """The value of a setting in force, as text."""

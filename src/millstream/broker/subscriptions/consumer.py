@@ -104,7 +104,8 @@ class Consumer:
         """Acknowledge everything up to a frame; ignored on Shared and Key_Shared subscriptions.
 
         Args:
-            base_offset: of the last frame that is acknowledged; negative for none at all.
+            base_offset: of the last frame that is acknowledged; within a frame, the last offset that is; negative for
+                none at all.
             wanted: the records of that frame that are still wanted; None, or no bit set, for none of them.
         """
         if not self.closed:

@@ -101,8 +101,7 @@ class PooledDispatcher(Dispatcher):
         if self._blocked:
             return
         self._begin_turn()
-        settings = context.settings
-        this_round = Round(self._order, settings.entries_per_consumer, settings.unacknowledged_per_consumer_max)
+        this_round = Round(self._order, context.settings.entries_per_consumer)
         if not this_round.takers:
             return
         self._dispatch(this_round)
@@ -114,6 +113,8 @@ class PooledDispatcher(Dispatcher):
         if self._at_tail or self._stalled:
             context.turns.await_news(context.subscriber)
         elif not self._may_go_on():
+            context.wake()
+        if this_round.used_up:
             context.wake()
 
     def _give(
@@ -240,6 +241,7 @@ class PooledDispatcher(Dispatcher):
         number = self._entries.holders[place]
         if number == WAITING:
             self._unqueue(place)
+            self.context.wake()
         self._entries.finish(place)
         if number >= 0:
             self._released(place, number)

@@ -12,15 +12,16 @@ class Round:
     Args:
         consumers: in the order in which they have their turn; the first of each priority begins.
         entries_per_consumer: frames that one gets before the next has its turn.
-        unacknowledged_max: records at which a consumer is blocked, 0 for no limit.
+
+    `used_up` tells whether somebody was given all that there was room for: there may be more room at once.
     """
 
-    def __init__(self, consumers: list[Consumer], entries_per_consumer: int, unacknowledged_max: int) -> None:
+    def __init__(self, consumers: list[Consumer], entries_per_consumer: int) -> None:
+        self.used_up = False
         self._rooms: dict[Consumer, int] = {}
         self._deliveries: dict[Consumer, list[Delivery]] = {}
         self._counts: dict[Consumer, tuple[int, int, int]] = {}
         self._entries_per_consumer = self._entries_left = entries_per_consumer
-        self._unacknowledged_max = unacknowledged_max
         self._order = sorted((one for one in consumers if self.can_take(one)), key=lambda one: one.priority)
         self.last: Consumer | None = None
 
@@ -33,6 +34,8 @@ class Round:
             room_bytes = self._rooms[consumer] = consumer.receiver.room_bytes()
             if room_bytes <= 0:
                 consumer.room_awaited = True
+        elif room_bytes <= 0 and consumer in self._deliveries:
+            self.used_up = True
         return room_bytes > 0
 
     def next(self) -> Consumer | None:

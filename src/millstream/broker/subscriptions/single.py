@@ -48,7 +48,6 @@ class SingleDispatcher(Dispatcher):
     def add(self, consumer: Consumer) -> None:
         """See `Dispatcher.add`."""
         self._consumers.append(consumer)
-        self.context.source = consumer.request.source
         self._choose()
 
     def remove(self, consumer: Consumer) -> None:
@@ -67,6 +66,7 @@ class SingleDispatcher(Dispatcher):
             before.active = False
         if chosen is not None:
             chosen.active = True
+            self.context.source = chosen.request.source
             self._take_over(before)
         for consumer in list(self._consumers):
             if consumer.number in self._told:
@@ -166,7 +166,8 @@ class SingleDispatcher(Dispatcher):
             # Up to the first record that is still wanted.
             end = base_offset + min((wanted & -wanted).bit_length() - 1, count)
         else:
-            end = base_offset + self._count_of(base_offset)
+            # Where no frame begins, it is the last offset itself that is named.
+            end = base_offset + max(self._count_of(base_offset), 1)
         return cursor.acknowledge(cursor.position, end)
 
     def _count_of(self, base_offset: int) -> int:

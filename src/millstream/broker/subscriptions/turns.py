@@ -2,6 +2,7 @@
 
 import logging
 from bisect import bisect_left
+from itertools import islice
 from typing import Final, Protocol
 
 from millstream.broker.partition import Partition
@@ -17,7 +18,9 @@ _READ_BYTES_MIN: Final = 4096
 READ_BYTES_MAX: Final = 256 * 1024
 """Bytes read from the log at a time: what subscriptions at the same place share."""
 _CHUNKS_KEPT: Final = 4
-"""Pieces of the log that stay for the rest of a turn, for subscriptions at about as many places."""
+"""Pieces of the log that stay while turns follow each other, for subscriptions at about as many places."""
+_SUBSCRIBERS_MAX: Final = 16
+"""Subscriptions that have their turns in one go; then others on the loop have theirs."""
 
 
 class PartitionBounds:
@@ -128,17 +131,23 @@ class PartitionTurns:
 
     def _turn(self) -> None:
         self._turn_due = False
-        due, self._due = self._due, {}
+        due = list(islice(self._due, _SUBSCRIBERS_MAX))
+        for subscriber in due:
+            del self._due[subscriber]
         for subscriber in due:
             subscriber.turn()
-        self._chunks.clear()
+        if not self._due:
+            self._chunks.clear()
+        elif not self._turn_due:
+            self._turn_due = True
+            self._runtime.call_soon(self._turn)
         if not self._waiting:
             self._unwatch()
 
     # Reading
 
     def read(self, offset: int, records: int, bytes_max: int, source: FrameSource | None = None) -> Chunk | None:
-        """Frames from the one that holds an offset on, or from the next behind it; kept for the rest of the turn.
+        """Frames from the one that holds an offset on, or from the next behind it; kept as long as turns follow.
 
         Args:
             offset: at or behind the start of the log.
