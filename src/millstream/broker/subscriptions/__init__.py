@@ -2,6 +2,7 @@
 
 from millstream.broker.subscriptions.consumer import Consumer
 from millstream.broker.subscriptions.errors import (
+    AcknowledgementConflict,
     ConsumerBusy,
     KeyRangesTaken,
     KindMismatch,
@@ -30,6 +31,7 @@ from millstream.broker.subscriptions.subscriptions import Subscriptions
 from millstream.broker.subscriptions.turns import PartitionBounds
 
 __all__ = [
+    "AcknowledgementConflict",
     "CloseReason",
     "Consumer",
     "ConsumerBusy",

@@ -25,7 +25,8 @@ class Cursor:
     """The cursor of one subscription.
 
     `position` is the first offset that is not acknowledged together with all before it; `acknowledged` holds the
-    offsets behind it that are acknowledged.
+    offsets behind it that are acknowledged, and `pending` those that transactions have acknowledged which are not
+    decided: they are not delivered, and not stored here.
 
     Args:
         runtime: time and timers.
@@ -56,6 +57,7 @@ class Cursor:
         self._place = place
         self.position = position
         self.acknowledged = OffsetRanges()
+        self.pending = OffsetRanges()
         self._interval_ms = persist_interval_ms
         self._moved = moved
         self._dropped = dropped
@@ -107,11 +109,24 @@ class Cursor:
         return swallowed
 
     def wanted(self, base_offset: int, count: int) -> int | None:
-        """Which records of a frame are not acknowledged.
+        """Which records of a frame are not acknowledged, not even in a transaction that is not decided.
 
         Returns:
             Bit n for record n; None if all of them are wanted.
         """
+        mask, pending = self.unacknowledged(base_offset, count), self.pending
+        if not pending or mask == 0:
+            return mask
+        whole = (1 << count) - 1
+        kept = 0
+        for start, stop in pending.gaps(base_offset, base_offset + count):
+            kept |= ((1 << (stop - start)) - 1) << (start - base_offset)
+        if mask is not None:
+            kept &= mask
+        return None if kept == whole else kept
+
+    def unacknowledged(self, base_offset: int, count: int) -> int | None:
+        """Which records of a frame are not acknowledged, or only in a transaction that is not decided; as `wanted`."""
         position, ranges = self.position, self.acknowledged
         end = base_offset + count
         if base_offset >= position:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from millstream.broker.subscriptions.consumer import Consumer
 from millstream.broker.subscriptions.cursor import Cursor
 from millstream.broker.subscriptions.interface import FrameInspector, FrameSource, Subscribing, SubscriptionSettings
+from millstream.broker.subscriptions.ranges import OffsetRanges
 from millstream.broker.subscriptions.turns import PartitionTurns, Subscriber
 from millstream.model.frame import Attributes, FrameHeader
 from millstream.model.runtime import Runtime
 
-__all__ = ["Context", "Dispatcher", "acknowledge_records"]
+__all__ = ["Context", "Dispatcher", "acknowledge_records", "acknowledged_runs"]
 
 _ASKED_OR_HIDDEN = Attributes.TRANSACTIONAL | Attributes.CONTROL
 
@@ -83,6 +84,18 @@ class Dispatcher(ABC):
     @abstractmethod
     def acknowledge_cumulative(self, consumer: Consumer, base_offset: int, wanted: int | None) -> int:
         """Acknowledge everything up to a frame, where the rule allows it; as `acknowledge`."""
+
+    @abstractmethod
+    def count_of(self, base_offset: int) -> int:
+        """Offsets of the frame with a base offset; 0 if there is none, or it is known to be all acknowledged."""
+
+    @abstractmethod
+    def pended(self, base_offset: int, records: int) -> None:
+        """So many records of a frame are acknowledged in a transaction that is not decided."""
+
+    @abstractmethod
+    def unpended(self, ranges: OffsetRanges, *, commit: bool) -> None:
+        """Such a transaction is decided: the offsets are acknowledged now, or are to be delivered again."""
 
     @abstractmethod
     def redeliver(self, consumer: Consumer, base_offsets: Iterable[int] | None) -> None:
@@ -186,11 +199,16 @@ class Dispatcher(ABC):
                     wanted = cursor.wanted(base_offset, behind - base_offset)
                     if wanted != 0:
                         yield header, frame, wanted
+                    elif cursor.pending:
+                        self._passed_over(header, frame)
                 self.read_offset = behind
             if chunk.end > self.read_offset:
                 # Damage, or what compaction left out, up to the end of what was read.
                 cursor.acknowledge(self.read_offset, min(chunk.end, stable_offset))
                 self.read_offset = min(chunk.end, stable_offset)
+
+    def _passed_over(self, header: FrameHeader, frame: memoryview) -> None:
+        """A frame was not delivered that may be all acknowledged, but for what transactions are to decide."""
 
     def _is_hidden(self, header: FrameHeader, frame: memoryview) -> bool:
         return bool(header.attributes & Attributes.CONTROL) or self.context.inspector.is_hidden(header, frame)
@@ -211,14 +229,18 @@ def acknowledge_records(cursor: Cursor, base_offset: int, count: int, wanted: in
     Returns:
         How many records were not acknowledged before.
     """
+    return sum(cursor.acknowledge(*run) for run in acknowledged_runs(base_offset, count, wanted))
+
+
+def acknowledged_runs(base_offset: int, count: int, wanted: int | None) -> Iterator[tuple[int, int]]:
+    """The offsets of a frame that are not wanted any more, as ranges (start, end); arguments as above."""
     if wanted is None:
-        return cursor.acknowledge(base_offset, base_offset + count)
+        yield base_offset, base_offset + count
+        return
     done = ~wanted & ((1 << count) - 1)
-    acknowledged = 0
     while done:
         first = (done & -done).bit_length() - 1
         run = ~(done >> first)
         length = (run & -run).bit_length() - 1
-        acknowledged += cursor.acknowledge(base_offset + first, base_offset + first + length)
+        yield base_offset + first, base_offset + first + length
         done = done >> (first + length) << (first + length)
-    return acknowledged

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import compress
 from typing import Final
 
-__all__ = ["DELAYED", "DONE", "WAITING", "Entries"]
+__all__ = ["DELAYED", "DONE", "PENDING", "WAITING", "Entries"]
 
 WAITING: Final = -1
 """Holder of a frame that is to be delivered, for the first time or again."""
@@ -14,6 +14,8 @@ DELAYED: Final = -2
 """Holder of a frame whose time has not come."""
 DONE: Final = -3
 """Holder of a frame that is acknowledged."""
+PENDING: Final = -4
+"""Holder of a frame that is acknowledged but for what a transaction that is not decided has acknowledged."""
 _REDELIVERIES_MAX: Final = 2**16 - 1
 _COMPACT_FROM: Final = 256
 """Frames that are done are taken out when there are more than this and more than half of all."""
@@ -79,6 +81,13 @@ class Entries:
                 return
             yield place
             place += 1
+
+    def within(self, start: int, end: int) -> range:
+        """The places of the frames that have offsets between two of them, done or not."""
+        first = max(bisect_left(self.bases, start + 1) - 1, 0)
+        if first < len(self.bases) and self.bases[first] + self.counts[first] <= start:
+            first += 1
+        return range(first, bisect_left(self.bases, end))
 
     def before(self, offset: int) -> range:
         """The places of the frames with base offsets before one."""

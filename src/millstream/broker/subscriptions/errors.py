@@ -2,6 +2,7 @@
 
 BrokerError
 └── SubscriptionError
+    ├── AcknowledgementConflict  a transaction cannot acknowledge what is acknowledged, or is by another
     ├── ConsumerBusy           an exclusive subscription has its consumer
     ├── KindMismatch           consumers of another kind are connected
     ├── KeyRangesTaken         sticky key ranges that are empty, out of bounds or overlap
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from millstream.broker.subscriptions.consumer import Consumer
 
 __all__ = [
+    "AcknowledgementConflict",
     "ConsumerBusy",
     "KeyRangesTaken",
     "KindMismatch",
@@ -32,6 +34,10 @@ __all__ = [
 
 class SubscriptionError(BrokerError):
     """A subscription cannot be had, or changed, as asked."""
+
+
+class AcknowledgementConflict(SubscriptionError):
+    """A transaction cannot acknowledge what is acknowledged already, or in another transaction."""
 
 
 class ConsumerBusy(SubscriptionError):

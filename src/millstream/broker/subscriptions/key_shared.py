@@ -13,6 +13,7 @@ from millstream.broker.subscriptions.key_ring import NOBODY, AutoSplit, KeyRing,
 from millstream.broker.subscriptions.murmur3 import key_slot
 from millstream.broker.subscriptions.pooled import PooledDispatcher
 from millstream.broker.subscriptions.round import Round
+from millstream.model.frame import FrameHeader
 
 __all__ = ["KeySharedDispatcher"]
 
@@ -163,14 +164,14 @@ class KeySharedDispatcher(PooledDispatcher):
             self._deliver_listed(this_round, consumer)
         settings = self.context.settings
         look_ahead = min(settings.look_ahead_per_consumer * len(self._consumers), settings.look_ahead_max)
-        entries, inspector = self._entries, self.context.inspector
+        entries = self._entries
         now_ms = self.context.runtime.now_ms()
         if self._queued >= look_ahead:
             return
         for header, frame, wanted in self._new_frames(this_round.permits):
             if self._queued >= look_ahead or this_round.next() is None:
                 return
-            slot = key_slot(inspector.sticky_key(header, frame))
+            slot = self._slot_of(header, frame)
             count = header.last_offset_delta + 1
             if self._is_early(header, frame, now_ms):
                 entries.add(header.base_offset, count, DELAYED, slot)
@@ -187,6 +188,9 @@ class KeySharedDispatcher(PooledDispatcher):
             place = entries.add(header.base_offset, count, owner.number, slot)
             self._hold(slot, owner.number)
             self._give(this_round, owner, place, header, frame, wanted)
+
+    def _slot_of(self, header: FrameHeader, frame: memoryview) -> int:
+        return key_slot(self.context.inspector.sticky_key(header, frame))
 
     def _deliver_listed(self, this_round: Round, consumer: Consumer) -> None:
         """Deliver what waits for a consumer, about in the order of the log."""

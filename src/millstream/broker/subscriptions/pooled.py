@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from millstream.broker.subscriptions.consumer import Consumer
 from millstream.broker.subscriptions.delays import Delays
 from millstream.broker.subscriptions.dispatcher import Context, Dispatcher, acknowledge_records
-from millstream.broker.subscriptions.entries import DELAYED, DONE, WAITING, Entries
+from millstream.broker.subscriptions.entries import DELAYED, DONE, PENDING, WAITING, Entries
 from millstream.broker.subscriptions.interface import Delivery
+from millstream.broker.subscriptions.ranges import OffsetRanges
 from millstream.broker.subscriptions.round import Round
 from millstream.model.frame import FrameHeader
 from millstream.model.runtime import Timer
@@ -160,6 +161,9 @@ class PooledDispatcher(Dispatcher):
             wanted = context.cursor.wanted(base_offset, count)
             if wanted != 0:
                 return *chunk.frames[at], wanted
+            if context.cursor.unacknowledged(base_offset, count) != 0:
+                self._put_aside(place)
+                return None
         context.cursor.acknowledge(base_offset, base_offset + count)
         self._finish(place)
         return None
@@ -226,8 +230,10 @@ class PooledDispatcher(Dispatcher):
         if holder is not None:
             holder.unacknowledged -= acknowledged
             self._unacknowledged -= acknowledged
-        if wanted is None or cursor.wanted(base_offset, count) == 0:
+        if wanted is None or cursor.unacknowledged(base_offset, count) == 0:
             self._finish(place)
+        elif cursor.pending and cursor.wanted(base_offset, count) == 0:
+            self._put_aside(place)
         if acknowledged and (self._blocked or (holder is not None and holder.blocked)):
             self._unblock()
         return acknowledged
@@ -245,6 +251,84 @@ class PooledDispatcher(Dispatcher):
         self._entries.finish(place)
         if number >= 0:
             self._released(place, number)
+
+    # Transactions
+
+    def count_of(self, base_offset: int) -> int:
+        """See `Dispatcher.count_of`."""
+        place = self._entries.find(base_offset)
+        if place >= 0:
+            return self._entries.counts[place]
+        if base_offset < self.context.cursor.position < self.read_offset:
+            return 0
+        header = self._header_at(base_offset)
+        return header.last_offset_delta + 1 if header is not None else 0
+
+    def pended(self, base_offset: int, records: int) -> None:
+        """See `Dispatcher.pended`: of a frame that has no place yet, `_passed_over` takes care."""
+        entries = self._entries
+        place = entries.find(base_offset)
+        if place < 0:
+            return
+        holder = self._consumers.get(entries.holders[place])
+        if holder is not None:
+            holder.unacknowledged -= records
+            self._unacknowledged -= records
+        if self.context.cursor.wanted(base_offset, entries.counts[place]) == 0:
+            self._put_aside(place)
+        self._unblock()
+
+    def _put_aside(self, place: int) -> None:
+        """Deliver a frame no more, until a transaction is decided."""
+        number = self._entries.holders[place]
+        if number == PENDING:
+            return
+        if number == WAITING:
+            self._unqueue(place)
+        self._entries.holders[place] = PENDING
+        if number >= 0:
+            self._released(place, number)
+        self.context.wake()
+
+    def _passed_over(self, header: FrameHeader, frame: memoryview) -> None:
+        """See `Dispatcher._passed_over`: it is remembered, to be delivered if a transaction is aborted."""
+        base_offset, count = header.base_offset, header.last_offset_delta + 1
+        if self.context.cursor.unacknowledged(base_offset, count) != 0:
+            self._entries.add(base_offset, count, PENDING, self._slot_of(header, frame))
+
+    def _slot_of(self, header: FrameHeader, frame: memoryview) -> int:
+        """The slot of a frame's key, where that counts."""
+        return 0
+
+    def unpended(self, ranges: OffsetRanges, *, commit: bool) -> None:
+        """See `Dispatcher.unpended`."""
+        entries, cursor = self._entries, self.context.cursor
+        for start, end in ranges:
+            for place in entries.within(start, end):
+                number = entries.holders[place]
+                base_offset, count = entries.bases[place], entries.counts[place]
+                if number == DONE:
+                    continue
+                if commit:
+                    if cursor.unacknowledged(base_offset, count) == 0:
+                        self._finish(place)
+                elif number == PENDING:
+                    if cursor.wanted(base_offset, count) != 0:
+                        entries.holders[place] = WAITING
+                        entries.count_redelivery(place)
+                        self._queue(place)
+                elif number >= 0:
+                    self._give_back_again(place, self._consumers[number], start, end)
+        self._unblock()
+        self.context.wake()
+
+    def _give_back_again(self, place: int, consumer: Consumer, start: int, end: int) -> None:
+        """Take a frame from a consumer that had acknowledged a part of it in a transaction that was aborted."""
+        base_offset, count = self._entries.bases[place], self._entries.counts[place]
+        records = min(end, base_offset + count) - max(start, base_offset)
+        consumer.unacknowledged += records
+        self._unacknowledged += records
+        self._give_back(place, consumer)
 
     def _unblock(self) -> None:
         """Go on delivering to those who have half of what they may hold."""
@@ -282,7 +366,8 @@ class PooledDispatcher(Dispatcher):
         else:
             self.read_offset = max(self.read_offset, cursor.position)
             for place in entries.before(cursor.position):
-                if entries.holders[place] != DONE and self._left(entries.bases[place], entries.counts[place]) == 0:
+                base_offset, count = entries.bases[place], entries.counts[place]
+                if entries.holders[place] != DONE and cursor.unacknowledged(base_offset, count) == 0:
                     self._finish(place)
         self._recount()
         self._unblock()

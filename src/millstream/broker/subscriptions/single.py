@@ -10,6 +10,7 @@ from millstream.broker.subscriptions.dispatcher import Context, Dispatcher, ackn
 from millstream.broker.subscriptions.errors import ConsumerBusy
 from millstream.broker.subscriptions.interface import Delivery, Subscribing, SubscriptionKind
 from millstream.broker.subscriptions.key_ring import ring_choice
+from millstream.broker.subscriptions.ranges import OffsetRanges
 from millstream.model.runtime import Timer
 
 __all__ = ["SingleDispatcher"]
@@ -169,6 +170,18 @@ class SingleDispatcher(Dispatcher):
             # Where no frame begins, it is the last offset itself that is named.
             end = base_offset + max(self._count_of(base_offset), 1)
         return cursor.acknowledge(cursor.position, end)
+
+    def pended(self, base_offset: int, records: int) -> None:
+        """See `Dispatcher.pended`: what was delivered is not kept account of here."""
+
+    def unpended(self, ranges: OffsetRanges, *, commit: bool) -> None:
+        """See `Dispatcher.unpended`: what is to come again comes with all behind the position."""
+        if not commit and self._active is not None:
+            self._rewind()
+
+    def count_of(self, base_offset: int) -> int:
+        """See `Dispatcher.count_of`."""
+        return self._count_of(base_offset)
 
     def _count_of(self, base_offset: int) -> int:
         """Offsets of the frame with a base offset; 0 if there is none, or it is all acknowledged."""

@@ -120,7 +120,7 @@ def test_out_of_order_a_key_moves_at_once() -> None:
     desk = Desk()
     keys = [b"key-%d" % n for n in range(20)]
     policy = KeySharedPolicy(allow_out_of_order=True)
-    _, got = desk.subscribe(KEY_SHARED, "first", permits=1000, key_shared=policy)
+    desk.subscribe(KEY_SHARED, "first", permits=1000, key_shared=policy)
     keyed(desk, *keys)
     desk.run()
     _, second_got = desk.subscribe(KEY_SHARED, "second", permits=1000, key_shared=policy)

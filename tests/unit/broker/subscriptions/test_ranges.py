@@ -1,6 +1,7 @@
 """Sets of offsets as ranges, against sets of numbers; their stored form; their size and cost."""
 
 import tracemalloc
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -27,7 +28,7 @@ def test_ranges_are_a_set_of_numbers(changes: list[tuple[bool, int, int]]) -> No
         pairs = list(ranges)
         assert {n for first, end in pairs for n in range(first, end)} == reference
         assert len(ranges) == len(pairs)
-        assert all(first[1] < second[0] for first, second in zip(pairs, pairs[1:], strict=False)), "touching ranges"
+        assert all(first[1] < second[0] for first, second in pairwise(pairs)), "touching ranges"
     for start in range(0, 70, 7):
         assert (start in ranges) == (start in reference)
         gaps = {n for first, end in ranges.gaps(start, start + 10) for n in range(first, end)}

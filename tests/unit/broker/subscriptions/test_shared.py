@@ -48,7 +48,7 @@ def test_what_comes_again_goes_before_what_is_new_and_is_counted() -> None:
 def test_what_a_consumer_held_goes_to_the_others() -> None:
     desk = Desk()
     desk.append(*[1] * 4)
-    gone, got = desk.subscribe(SHARED, permits=4)
+    gone, _ = desk.subscribe(SHARED, permits=4)
     stays, stays_got = desk.subscribe(SHARED, permits=10)
     gone.acknowledge([(1, None)])
     gone.close()

@@ -14,7 +14,7 @@ from millstream.broker.subscriptions.shared import SharedDispatcher
 from millstream.broker.subscriptions.subscription import Subscription
 from millstream.broker.subscriptions.subscriptions import Subscriptions
 from millstream.broker.subscriptions.turns import PartitionBounds, PartitionTurns
-from tests.unit.broker.subscriptions.desk import Desk
+from tests.unit.broker.subscriptions.desk import Desk, NotedReceiver
 
 
 class Counting:
@@ -25,6 +25,13 @@ class Counting:
 
     def turn(self) -> None:
         self.turns += 1
+
+
+class NarrowReceiver(NotedReceiver):
+    """A connection that always has room for one frame more."""
+
+    def room_bytes(self) -> int:
+        return 1
 
 
 def turns_of(desk: Desk) -> PartitionTurns:
@@ -78,7 +85,7 @@ def test_a_round_goes_over_those_of_the_best_priority_who_have_room() -> None:
     for consumer in consumers:
         consumer.permits = 1
     consumers[0].closed = True
-    this_round = Round(consumers, 1, 0)
+    this_round = Round(consumers, 1)
     assert this_round.permits == 3
     assert [one.name for one in this_round.takers] == ["b", "c", "d"]
     assert this_round.next() is consumers[1]
@@ -120,3 +127,16 @@ def test_a_subscription_that_has_ended_takes_nobody() -> None:
 def test_both_rules_for_several_consumers_are_of_one_family() -> None:
     assert issubclass(SharedDispatcher, PooledDispatcher)
     assert issubclass(KeySharedDispatcher, PooledDispatcher)
+
+
+@pytest.mark.parametrize("kind", list(SubscriptionKind))
+def test_a_connection_with_little_room_is_asked_again_and_again(kind: SubscriptionKind) -> None:
+    desk = Desk()
+    consumer, receiver = desk.subscribe(kind)
+    narrow = NarrowReceiver()
+    consumer.receiver = narrow
+    desk.append(*[1] * 5)
+    consumer.flow(9)
+    desk.run()
+    assert narrow.turns == [1] * 5
+    assert receiver.turns == []
