@@ -10,11 +10,12 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from millstream.broker.configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKey
-from millstream.cli.main import app
+from millstream.cli.app import app
 from millstream.sessions.kafka.table import HANDLERS
+from millstream.sessions.pulsar.table import HANDLERS as PULSAR_HANDLERS
 
 ROOT = Path(__file__).resolve().parent.parent
-FILES = ("README.md", "docs/configuration.md", "docs/kafka.md", "docs/command-line.md")
+FILES = ("README.md", "docs/configuration.md", "docs/kafka.md", "docs/pulsar.md", "docs/command-line.md")
 COMMANDS = (
     "",
     "serve",
@@ -84,6 +85,15 @@ def kafka_apis() -> str:
     return table(("key", "API", "versions"), rows)
 
 
+def pulsar_commands() -> str:
+    """Every Pulsar command that is served, with what it does."""
+    rows = (
+        (str(handler.type), handler.name, (handler.handle.__doc__ or "").split("\n", 1)[0])
+        for handler in sorted(PULSAR_HANDLERS.values(), key=lambda handler: handler.type)
+    )
+    return table(("type", "command", "what the server does"), rows)
+
+
 def help_texts() -> str:
     """The help of every command."""
     parts = []
@@ -100,6 +110,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "server settings": server_settings,
     "topic defaults": topic_defaults,
     "kafka apis": kafka_apis,
+    "pulsar commands": pulsar_commands,
     "help texts": help_texts,
 }
 

@@ -1,13 +1,11 @@
 """Command groups that import a sub-command only when it is the one that was asked for.
 
-`millstream serve` should be up before anybody notices, so nothing that only another sub-command needs
-(the Kafka client, table rendering) may be imported on its way. The help still lists every sub-command: its
-one-line help is part of the table here, not of the module.
+Nothing that only another sub-command needs (the Kafka client, table rendering) is imported on the way to one. The
+help still lists every sub-command: its one-line help is part of the table here, not of the module.
 """
 
 __all__ = ["CommandGroup", "RootGroup"]
 
-import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -81,10 +79,7 @@ def discard_stdout() -> None:
 
 
 def _load(name: str, module_name: str) -> Any:
-    # Nothing that an import makes is garbage, and looking for it takes a twentieth of the time to be ready.
-    gc.disable()
     module = import_module(module_name)
-    gc.enable()
     target = getattr(module, name)
     if isinstance(target, typer.Typer):
         return get_command(target)

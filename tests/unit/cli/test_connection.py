@@ -6,9 +6,9 @@ import pytest
 from confluent_kafka import KafkaError
 from typer.testing import CliRunner
 
+from millstream.cli.app import app
 from millstream.cli.connection import Connection, connected, parse_pairs
 from millstream.cli.errors import FAILURE, USAGE, CliError
-from millstream.cli.main import app
 
 
 @pytest.fixture

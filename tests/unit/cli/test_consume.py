@@ -3,7 +3,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from millstream.cli.main import app
+from millstream.cli.app import app
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from millstream.cli.main import app
+from millstream.cli.app import _Millstream, app
+from millstream.cli.serve import serve
 
 runner = CliRunner()
 
-_HEAVY = ("confluent_kafka", "rich", "sqlalchemy", "asyncio")
+_HEAVY = ("confluent_kafka", "rich", "sqlalchemy", "asyncio", "typer")
 
 
 def loaded_after(*args: str) -> set[str]:
@@ -33,11 +34,11 @@ def test_help_lists_every_command_without_loading_one() -> None:
     assert result.exit_code == 0
     for name in ("serve", "topic", "produce", "consume", "group"):
         assert f"\n  {name} " in result.stdout
-    assert loaded_after("--help") == set()
+    assert loaded_after("--help") == {"typer"}
 
 
 def test_a_usage_error_loads_nothing() -> None:
-    assert loaded_after("no-such-command") == set()
+    assert loaded_after("no-such-command") == {"typer"}
 
 
 @pytest.mark.parametrize("command", [["topic", "create"], ["topic", "list"], ["topic", "describe"],
@@ -54,25 +55,51 @@ def test_every_command_has_a_one_line_summary_and_examples(command: list[str]) -
     assert "MILLSTREAM_BROKER" in result.stdout
 
 
-def test_serve_is_loaded_when_it_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "standin_server.py").write_text(
-        '"""Stands in for the server."""\n'
+def test_a_command_is_loaded_when_it_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "standin.py").write_text(
+        '"""Stands in for a command."""\n'
         "from typing import Annotated\n"
         "import typer\n"
         'EPILOG = "Where it all ends."\n'
-        'def serve(data_dir: Annotated[str, typer.Option("--data-dir")] = "here") -> None:\n'
+        'def produce(topic: Annotated[str, typer.Option("--topic")] = "here") -> None:\n'
         '    """Run a stand-in."""\n'
-        '    print("serving from", data_dir)\n'
+        '    print("to", topic)\n'
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    from millstream.cli.main import _Millstream
-
-    monkeypatch.setitem(_Millstream.modules, "serve", "standin_server")
-    result = runner.invoke(app, ["serve", "--data-dir", "there"])
-    assert (result.exit_code, result.stdout) == (0, "serving from there\n")
-    described = runner.invoke(app, ["serve", "--help"]).stdout
+    monkeypatch.setitem(_Millstream.modules, "produce", "standin")
+    result = runner.invoke(app, ["produce", "--topic", "there"])
+    assert (result.exit_code, result.stdout) == (0, "to there\n")
+    described = runner.invoke(app, ["produce", "--help"]).stdout
     assert "Run a stand-in." in described
     assert "Where it all ends." in described
+
+
+def test_serve_goes_without_the_framework_of_the_others() -> None:
+    assert "typer" not in loaded_after("serve", "--help")
+    assert "typer" in loaded_after("--help")
+
+
+def test_the_help_of_serve_is_the_same_either_way(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        serve(["--help"])
+    assert end.value.code == 0
+    assert runner.invoke(app, ["serve", "--help"]).stdout == capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--nothing"], "error: unrecognized arguments: --nothing; see 'millstream serve --help'\n"),
+        (["--log-level", "loud"], "error: argument --log-level: invalid choice: 'loud'"),
+        (["--data-dir"], "error: argument --data-dir: expected one argument; see 'millstream serve --help'\n"),
+    ],
+)
+def test_usage_errors_of_serve(args: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        serve(args)
+    told = capsys.readouterr()
+    assert (end.value.code, told.out, told.err.count("\n")) == (2, "", 1)
+    assert told.err.startswith(message)
 
 
 @pytest.mark.parametrize(

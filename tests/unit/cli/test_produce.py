@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from millstream.cli.app import app
 from millstream.cli.errors import CliError
-from millstream.cli.main import app
 from millstream.cli.produce import _from_files, _from_json_lines, _from_lines, _Shape
 from millstream.cli.record_json import Headers, Outgoing
 
