@@ -8,7 +8,12 @@ from grpc_tools import protoc
 from setuptools import Command, Extension, setup
 from setuptools.command.build import build
 
-HOT_LOOPS = ("millstream.wire.kafka.message_places", "millstream.wire.kafka.record_places")
+HOT_LOOPS = (
+    "millstream.sessions.kafka07.batch_values",
+    "millstream.wire.kafka.message_places",
+    "millstream.wire.kafka.record_places",
+    "millstream.wire.kafka07.message_walk",
+)
 """Python modules that are compiled as they are; without a compiler they stay Python."""
 PACKAGES_WITH_PROTO = ("millstream.wire.pulsar",)
 """Packages with a folder `proto`: each `proto/x.proto` becomes the modules `x_pb2.py` and `x_pb2.pyi` beside it."""

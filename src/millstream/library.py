@@ -49,6 +49,11 @@ class Broker:
         return self.addresses["kafka"]
 
     @property
+    def kafka07(self) -> str:
+        """Where clients of Kafka 0.7 connect, as HOST:PORT."""
+        return self.addresses["kafka07"]
+
+    @property
     def pulsar(self) -> str:
         """Where Pulsar clients connect, as HOST:PORT; pulsar:// before it makes it a service URL."""
         return self.addresses["pulsar"]

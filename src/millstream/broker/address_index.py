@@ -42,6 +42,8 @@ INTERVAL_BYTES: Final = 16 * 1024
 """Bytes of log between two checkpoints at least: what a reader counts through, some ten microseconds' work. A
 checkpoint takes 21 bytes of memory and 32 of disk."""
 _READ_BYTES: Final = 64 * 1024
+_KEPT_FRAME_BYTES_MIN: Final = 32 * 1024
+"""Bytes of an encoded frame from which on it is worth keeping for the next answer."""
 _REWRITE_RECORDS: Final = 4096
 """Checkpoints of removed records that may stand in the file before it is written anew: 128 KiB."""
 
@@ -66,52 +68,55 @@ class Encoding(Protocol):
         """Where in those bytes the record with an offset begins."""
 
 
-class EncodedFrames:
-    """Frames of other protocols as they were encoded last, of all partitions.
+class _Encoded(NamedTuple):
+    """A frame in its encoding, and the offset behind it."""
 
-    A client that fetches a piece at a time asks for the same frame again and again.
+    content: memoryview
+    next_offset: int
+
+
+class EncodedFrames:
+    """Frames that were read and encoded, but did not fit into an answer whole: the next one begins with them.
 
     Args:
-        bytes_max: of all that is kept; one frame is, whatever its size.
+        bytes_max: of all that is kept, of all partitions; one frame is, whatever its size.
     """
 
     def __init__(self, bytes_max: int = 16 * 1024 * 1024) -> None:
         self._bytes_max = bytes_max
         self._bytes = 0
-        self._frames: OrderedDict[tuple[int, int], bytes] = OrderedDict()
+        self._frames: OrderedDict[tuple[int, int], tuple[_Encoded, int]] = OrderedDict()
         self._owners = count()
 
     def owner(self) -> int:
         """A number for a partition; offsets are unique in it."""
         return next(self._owners)
 
-    def find(self, owner: int, base_offset: int) -> bytes | None:
+    def find(self, owner: int, base_offset: int) -> _Encoded | None:
         """A frame that was kept."""
         found = self._frames.get((owner, base_offset))
-        if found is not None:
-            self._frames.move_to_end((owner, base_offset))
-        return found
+        if found is None:
+            return None
+        self._frames.move_to_end((owner, base_offset))
+        return found[0]
 
-    def keep(self, owner: int, base_offset: int, encoded: bytes) -> None:
-        """Keep a frame that was not found."""
-        self._frames[owner, base_offset] = encoded
-        self._bytes += len(encoded)
+    def keep(self, owner: int, base_offset: int, encoded: _Encoded) -> None:
+        """Keep a frame."""
+        self._bytes -= self._frames.pop((owner, base_offset), (None, 0))[1]
+        # A view keeps all that was read with it.
+        size = len(memoryview(encoded.content.obj))
+        self._frames[owner, base_offset] = encoded, size
+        self._bytes += size
         while self._bytes > self._bytes_max and len(self._frames) > 1:
-            self._bytes -= len(self._frames.popitem(last=False)[1])
+            self._bytes -= self._frames.popitem(last=False)[1][1]
 
 
-class _Frame(NamedTuple):
-    """A frame on a walk, and where it stands."""
+class _Piece(NamedTuple):
+    """A frame in its encoding on a walk, and where it begins."""
 
-    frame: memoryview
-    header: FrameHeader
     address: int
-    size: int
-    variant: int
-
-    @property
-    def stop(self) -> int:
-        return self.address + self.size
+    base_offset: int
+    encoded: _Encoded
 
 
 class AddressIndex:
@@ -338,42 +343,44 @@ class AddressIndex:
         if not self.first_address() <= address <= self.end_address:
             raise OffsetOutOfRange(f"address {address} is not between {self.first_address()} and {self.end_address}")
         out: list[Buffer] = []
-        left = min(max_bytes, self.end_address - address)
-        for one in self._frames_at(address, left) if left else ():
-            if one.address > address:
+        stop = min(address + max(max_bytes, 0), self.end_address)
+        if address >= stop:
+            return out
+        for piece in self._pieces(address, stop):
+            if piece.address > address:
                 break  # damage in between
-            piece = memoryview(self._bytes_of(one))
-            piece = piece[address - one.address : address - one.address + left]
-            out.append(piece)
-            left -= len(piece)
-            address += len(piece)
-            if not left:
+            content = piece.encoded.content
+            part = content[address - piece.address : stop - piece.address]
+            out.append(part)
+            address += len(part)
+            if address >= stop:
+                if piece.address + len(content) > stop and len(content) >= _KEPT_FRAME_BYTES_MIN:
+                    self._encoded.keep(self._owner, piece.base_offset, piece.encoded)
                 return out
-        if left and not out:
+        if not out:
             raise AddressDamaged(f"what stood at address {address} is damaged")
         return out
 
-    def _bytes_of(self, one: _Frame) -> Buffer:
-        encoded: Buffer | None = self._encoded.find(self._owner, one.header.base_offset)
-        if encoded is None:
-            encoded = self._encoding.encode(one.frame, one.header, one.variant)
-            if isinstance(encoded, bytes):  # no view of the frame itself
-                self._encoded.keep(self._owner, one.header.base_offset, encoded)
-        return encoded
-
-    def _frames_at(self, address: int, wanted_bytes: int) -> Iterator[_Frame]:
-        """The frames from the one that holds an address on."""
+    def _pieces(self, address: int, stop_address: int) -> Iterator[_Piece]:
+        """The frames from the one that holds an address on, up to the one that holds another, or further."""
         log = self._log
         place = bisect_right(self._addresses, address) - 1
         offset, at, _, variant = self._checkpoint(place)
         following = self._offset_behind(place)
+        kept = self._encoded.find(self._owner, offset)
+        if kept is not None:
+            if at + len(kept.content) > address:
+                yield _Piece(at, offset, kept)
+            offset, at = kept.next_offset, at + len(kept.content)
         while offset < self._tip.offset:
-            data, next_offset = log.read(max(offset, log.start_offset), INTERVAL_BYTES + wanted_bytes)
+            # Small frames take more room in the log than what is addressed of them.
+            wanted_bytes = (stop_address - at) + (stop_address - at) // 2 + INTERVAL_BYTES
+            data, next_offset = log.read(max(offset, log.start_offset), wanted_bytes)
             if not data:
                 return
             for frame, header in _frames(data):
                 base = header.base_offset
-                if base >= self._tip.offset:
+                if base >= self._tip.offset or at >= stop_address:
                     return
                 if base >= following:
                     place = bisect_right(self._offsets, base) - 1
@@ -383,11 +390,16 @@ class AddressIndex:
                     whole_from, at = self._whole_from(base, place + 1)
                     if base < whole_from:
                         continue
-                size = self._encoding.size(frame, header, variant)
                 offset = header.last_offset + 1
-                if at + size > address:
-                    yield _Frame(frame, header, at, size, variant)
-                at += size
+                if at < address:
+                    size = self._encoding.size(frame, header, variant)
+                    if at + size <= address:
+                        at += size
+                        continue
+                content = memoryview(self._encoding.encode(frame, header, variant))
+                if content:
+                    yield _Piece(at, base, _Encoded(content, offset))
+                at += len(content)
             offset = next_offset
 
     def _offset_behind(self, place: int) -> int:
@@ -397,7 +409,7 @@ class AddressIndex:
     def segments(self) -> list[tuple[int, int]]:
         """Offset and address of the first record that is left of each segment, ascending."""
         start = self._log.start_offset
-        bases = [base for base in self._file.segment_offsets() if start < base <= self._tip.offset]
+        bases = [base for base, _ in self._log.segment_starts if start < base <= self._tip.offset]
         return [(start, self.first_address()), *((base, self._address_of_frame(base)) for base in bases)]
 
     def _address_of_frame(self, offset: int) -> int:

@@ -1,6 +1,7 @@
 """The broker: everything that a session can ask for, in one place, and its life from start to stop."""
 
 import logging
+from collections import Counter
 from typing import Final
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from millstream.broker.schemas import SchemaRegistry
 from millstream.broker.settings import BrokerSettings
 from millstream.broker.subscriptions import Subscriptions
 from millstream.broker.topics import TOPIC_DOCUMENT, UPKEEP_LANE, Topic, Topics
+from millstream.broker.transactions import TransactionBounds, Transactions
 from millstream.broker.volatile import VolatileTopics
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending, gather
@@ -45,6 +47,8 @@ class Broker:
 
     Raises:
         MetadataFailed, OSError, DiskFull: what is stored cannot be read.
+
+    `dropped_messages` counts, by protocol, messages that were not stored although nobody could be told so.
     """
 
     def __init__(
@@ -60,7 +64,12 @@ class Broker:
         self.documents = Documents(store, snapshot.documents)
         self.topics.load(snapshot.topics, snapshot.dropped, self.documents.of_kind(TOPIC_DOCUMENT))
         self.groups = Groups(runtime, settings, Offsets(store, snapshot.offsets))
-        self.subscriptions = Subscriptions(runtime, self.groups.offsets, settings.subscriptions)
+        self.subscriptions = Subscriptions(
+            runtime, self.groups.offsets, settings.subscriptions, bounds=TransactionBounds()
+        )
+        self.transactions = Transactions(
+            runtime, self.documents, self.topics, self.subscriptions, enabled=settings.transactions
+        )
         self.groups.in_use = self.subscriptions.connected
         self.namespaces = Namespaces(runtime, self.documents, self.topics)
         self.schemas = SchemaRegistry(runtime, self.documents, self.topics)
@@ -69,6 +78,7 @@ class Broker:
         self.deduplication = Deduplication(runtime, self.documents)
         self.producer_ids = ProducerIds(store, snapshot.values)
         self.cluster_id = snapshot.values.get(CLUSTER_ID) or self._new_cluster_id()
+        self.dropped_messages: Counter[str] = Counter()
         self._upkeep_timer: Timer | None = None
         self._upkeep_later()
 
@@ -86,6 +96,7 @@ class Broker:
             self.schemas.forget_topic(topic.id)
             self.producers.forget_topic(topic.id)
             self.deduplication.forget_topic(topic.id)
+            self.transactions.forget_topic(topic.id)
 
         return self.topics.delete(topic).then(forget)
 
@@ -134,6 +145,7 @@ class Broker:
                 if partition.log.has_sealed:
                     self._flusher.flush_soon(partition.log)
         self.groups.expire()
+        self.transactions.expire()
         if expired:
             _log.info("retention segments=%d bytes=%d", len(expired), sum(s.log_bytes for s in expired))
             for segment in expired:
@@ -172,6 +184,7 @@ class Broker:
         self._flusher.stop()
         self.subscriptions.close()
         self.deduplication.close()
+        self.transactions.close()
         self.groups.close()
         return self.topics.at_rest().chain(lambda _: self._close_logs())
 

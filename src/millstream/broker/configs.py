@@ -388,6 +388,12 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
         "Whether messages that a Pulsar producer sends twice are kept once, where its namespace does not say.",
     ),
     ConfigKey(
+        "pulsar.transactions.enable",
+        Kind.BOOLEAN,
+        "true",
+        "Whether Pulsar clients may begin transactions.",
+    ),
+    ConfigKey(
         "num.partitions", Kind.INT, "1", "Partitions of a topic that is made without a number.", low=1, high=_INT_MAX
     ),
     ConfigKey(

@@ -22,6 +22,9 @@ The four fields that no checksum covers are still guarded: offsets in a log are 
 follow from the batch before; a wrong length fails the checksum; the epoch is constant; and any two magic
 values differ in two bits at least, so that no single flipped bit turns one encoding into another.
 
+A transactional frame whose producer_id is -1 belongs to a transaction of the broker's own coordinator: its number is
+in the two fields behind, producer_epoch << 31 | base_sequence, see `transaction_of`.
+
 Source: Apache Kafka documentation, "Record Batch"; the magic values other than 2 are ours.
 """
 
@@ -44,6 +47,8 @@ __all__ = [
     "read_frame_header",
     "set_base_offset",
     "set_log_append_time",
+    "transaction_fields",
+    "transaction_of",
 ]
 
 HEADER_BYTES: Final = 61
@@ -60,6 +65,9 @@ _CRC_POSITION: Final = 17
 _ATTRIBUTES: Final = struct.Struct(">h")
 _MAX_TIMESTAMP: Final = struct.Struct(">q")
 _UINT32: Final = struct.Struct(">I")
+_SEQUENCE_BITS: Final = 31
+TRANSACTION_NUMBERS_MAX: Final = 2**46
+"""Numbers of transactions that a frame has room for."""
 
 
 class Magic(IntEnum):
@@ -145,3 +153,19 @@ def set_log_append_time(frame: memoryview, timestamp_ms: int) -> None:
     _ATTRIBUTES.pack_into(frame, CRC_FROM, attributes | Attributes.LOG_APPEND_TIME)
     _MAX_TIMESTAMP.pack_into(frame, 35, timestamp_ms)
     _UINT32.pack_into(frame, _CRC_POSITION, frame_crc(frame))
+
+
+def transaction_fields(number: int) -> tuple[int, int]:
+    """The producer_epoch and the base_sequence of the frames of a transaction.
+
+    Args:
+        number: of the transaction, from 0 to TRANSACTION_NUMBERS_MAX - 1.
+    """
+    return number >> _SEQUENCE_BITS, number & (1 << _SEQUENCE_BITS) - 1
+
+
+def transaction_of(header: FrameHeader) -> int | None:
+    """The number of the transaction that a frame belongs to; None if it is in none of the broker's own."""
+    if not header.attributes & Attributes.TRANSACTIONAL or header.producer_id >= 0 or header.base_sequence < 0:
+        return None
+    return header.producer_epoch << _SEQUENCE_BITS | header.base_sequence

@@ -27,6 +27,7 @@ __all__ = ["DEFAULT_DATA_DIR", "LISTENER_NAMES", "Address", "ServerConfig", "par
 DEFAULT_DATA_DIR: Final = "millstream-data"
 LISTENER_NAMES: Final[Mapping[str, int | None]] = {
     "kafka": 9092,
+    "kafka07": 9070,
     "pulsar": 6650,
     "http": 8080,
     "any": None,

@@ -31,13 +31,23 @@ def _kafka(broker: Broker) -> Service:
     return KafkaService(broker)
 
 
+def _kafka07(broker: Broker) -> Service:
+    from millstream.sessions.kafka07.service import Kafka07Service
+
+    return Kafka07Service(broker)
+
+
 def _pulsar(broker: Broker) -> Service:
     from millstream.sessions.pulsar.service import PulsarService
 
     return PulsarService(broker)
 
 
-PROTOCOLS: Final[Mapping[str, Callable[[Broker], Service]]] = {"kafka": _kafka, "pulsar": _pulsar}
+PROTOCOLS: Final[Mapping[str, Callable[[Broker], Service]]] = {
+    "kafka": _kafka,
+    "kafka07": _kafka07,
+    "pulsar": _pulsar,
+}
 """How to load what the sessions of a protocol share, by the name of its listener."""
 
 

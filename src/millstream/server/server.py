@@ -12,6 +12,7 @@ from millstream.server.listener import Listener
 from millstream.server.places import Places
 from millstream.server.protocols import Protocols
 from millstream.server.runtime import LoopRuntime
+from millstream.server.zookeeper import ZooKeeper
 from millstream.storage.directory import DataDirectory
 from millstream.storage.files import OsFiles
 from millstream.storage.metadata import MetadataStore
@@ -39,6 +40,7 @@ class Server:
         self._broker: Broker | None = None
         self._protocols: Protocols | None = None
         self._listeners: dict[str, Listener] = {}
+        self._zookeeper: ZooKeeper | None = None
 
     async def start(self) -> None:
         """Open the data directory and listen.
@@ -61,6 +63,11 @@ class Server:
                 )
                 await listener.start()
                 self._listeners[name] = listener
+            endpoint = places.endpoint("kafka07", "127.0.0.1") if settings.zookeeper_hosts else None
+            if endpoint is not None:
+                self._zookeeper = ZooKeeper(
+                    settings.zookeeper_hosts, settings.kafka07_broker_id, endpoint, broker.topics, runtime
+                )
         except BaseException:
             await self._abandon(directory)
             raise
@@ -85,6 +92,8 @@ class Server:
 
     async def stop(self) -> None:
         """Answer what is due, put everything on the disk, and close."""
+        if self._zookeeper is not None:
+            await self._zookeeper.close()
         for listener in self._listeners.values():
             listener.stop_accepting()
         if self._broker is not None:

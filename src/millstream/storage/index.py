@@ -24,6 +24,7 @@ always be rebuilt from the log; a missing or damaged one only costs the scan.
 import struct
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -87,6 +88,32 @@ class SegmentIndex:
             self.max_timestamp_at = base_offset
         self.next_offset = next_offset
         self.log_bytes = position + size_bytes
+
+    def add_run(
+        self, base_offset: int, position: int, sizes: Sequence[int], counts: Sequence[int], times: Sequence[int]
+    ) -> None:
+        """Take note of frames that stand one behind the other from a position on, but for their encoding.
+
+        Args:
+            base_offset, position: of the first.
+            sizes, counts, times: bytes, offsets and the latest timestamp of each.
+        """
+        next_entry = self.positions[-1] + INTERVAL_BYTES if self.positions else 0
+        latest = self.max_timestamp
+        for size_bytes, count, time_ms in zip(sizes, counts, times, strict=True):
+            if position >= next_entry:
+                self.offsets.append(base_offset - self.base_offset)
+                self.positions.append(position)
+                self.times.append(latest)
+                next_entry = position + INTERVAL_BYTES
+            if time_ms > latest:
+                latest = time_ms
+                self.max_timestamp_at = base_offset
+            base_offset += count
+            position += size_bytes
+        self.max_timestamp = latest
+        self.next_offset = base_offset
+        self.log_bytes = position
 
     def add_hole(self, hole: Hole) -> None:
         """Take note of a damaged stretch that ends what is known so far."""

@@ -18,8 +18,9 @@ from typing import Final, NamedTuple
 from crc32c import crc32c
 
 from millstream.model.frame import FrameHeader, set_base_offset
+from millstream.model.frame_run import FrameRun
 from millstream.storage.errors import DiskFull, LogFailed, OffsetOutOfRange
-from millstream.storage.files import Files
+from millstream.storage.files import Buffer, Files
 from millstream.storage.index import SegmentIndex
 from millstream.storage.producers import ProducerStates
 from millstream.storage.segment import Segment
@@ -158,23 +159,10 @@ class PartitionLog:
             if written is not None:
                 return Appended(written.base_offset, duplicate=True)
         size = len(frame)
-        segment = self._active
-        if segment.log_bytes and self._must_roll(segment, size, header, now_ms):
-            segment = self._roll(now_ms)
-        elif not segment.log_bytes:
-            segment.created_ms = now_ms
-        self.touched = True
+        segment = self._room(size, header.last_offset_delta, now_ms)
         base_offset = segment.next_offset
         set_base_offset(frame, base_offset)
-        position = segment.log_bytes
-        try:
-            segment.append([frame], size)
-        except DiskFull:
-            self._undo(segment, position)
-            raise
-        except OSError as error:
-            self.fail(f"a write failed: {error.strerror}")
-            raise LogFailed(f"a write failed: {error.strerror}") from None
+        position = self._write(segment, frame)
         next_offset = base_offset + header.last_offset_delta + 1
         segment.note(base_offset, next_offset, position, size, header.max_timestamp, header.magic)
         self.encodings |= header.magic
@@ -182,17 +170,62 @@ class PartitionLog:
             self.producers.record(header, base_offset, now_ms)
         return Appended(base_offset, duplicate=False)
 
+    def append_run(self, run: FrameRun, now_ms: int) -> int:
+        """Append several batches, all of them or none, in one write. When it returns, the operating system has them.
+
+        Args:
+            run: at least one batch; their base offsets are set in place. A run stays in one segment, also where that
+                grows beyond its limit by this.
+            now_ms: the time of the append.
+
+        Returns:
+            The base offset of the first.
+
+        Raises:
+            LogFailed, DiskFull: as `append`.
+        """
+        if self.failure is not None:
+            raise LogFailed(self.failure)
+        segment = self._room(len(run.data), sum(run.counts) - 1, now_ms)
+        base_offset = segment.next_offset
+        run.place(base_offset)
+        segment.note_run(base_offset, self._write(segment, run.data), run)
+        self.encodings |= run.magic
+        return base_offset
+
+    def _room(self, size_bytes: int, last_offset_delta: int, now_ms: int) -> Segment:
+        """The segment that so many bytes and offsets are to be appended to."""
+        segment = self._active
+        if segment.log_bytes and self._must_roll(segment, size_bytes, last_offset_delta, now_ms):
+            segment = self._roll(now_ms)
+        elif not segment.log_bytes:
+            segment.created_ms = now_ms
+        self.touched = True
+        return segment
+
+    def _write(self, segment: Segment, data: Buffer) -> int:
+        """Write to the end of a segment, all or nothing; returns the position."""
+        position = segment.log_bytes
+        try:
+            return segment.append([data], len(data))
+        except DiskFull:
+            self._undo(segment, position)
+            raise
+        except OSError as error:
+            self.fail(f"a write failed: {error.strerror}")
+            raise LogFailed(f"a write failed: {error.strerror}") from None
+
     def _undo(self, segment: Segment, log_bytes: int) -> None:
         try:
             segment.file.truncate(log_bytes)
         except OSError as error:
             self.fail(f"a cut after a full disk failed: {error.strerror}")
 
-    def _must_roll(self, segment: Segment, size: int, header: FrameHeader, now_ms: int) -> bool:
+    def _must_roll(self, segment: Segment, size: int, last_offset_delta: int, now_ms: int) -> bool:
         return (
             segment.log_bytes + size > self.settings.segment_bytes
             or now_ms - segment.created_ms > self.settings.segment_ms
-            or segment.next_offset + header.last_offset_delta - segment.base_offset > _RELATIVE_OFFSETS
+            or segment.next_offset + last_offset_delta - segment.base_offset > _RELATIVE_OFFSETS
         )
 
     def _roll(self, now_ms: int) -> Segment:

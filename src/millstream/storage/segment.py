@@ -4,6 +4,7 @@ import logging
 from typing import Final
 
 from millstream.model.frame import read_frame_header
+from millstream.model.frame_run import FrameRun
 from millstream.storage.errors import DiskFull
 from millstream.storage.files import Buffer, File, Files
 from millstream.storage.index import INTERVAL_BYTES, Hole, SegmentIndex, decode_index, encode_index
@@ -115,6 +116,16 @@ class Segment:
         index.add(base_offset, next_offset, position, size_bytes, max_timestamp, magic)
         self.encodings = index.encodings
         self.next_offset = next_offset
+        self.max_timestamp = index.max_timestamp
+        self.max_timestamp_at = index.max_timestamp_at
+
+    def note_run(self, base_offset: int, position: int, run: FrameRun) -> None:
+        """Take note of frames that were appended in one piece."""
+        index = self.index
+        index.encodings |= run.magic
+        index.add_run(base_offset, position, run.sizes, run.counts, run.times)
+        self.encodings = index.encodings
+        self.next_offset = index.next_offset
         self.max_timestamp = index.max_timestamp
         self.max_timestamp_at = index.max_timestamp_at
 

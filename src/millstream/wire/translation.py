@@ -15,7 +15,7 @@ from millstream.wire.compression import CompressionError
 from millstream.wire.errors import WireError
 from millstream.wire.kafka.records import place_batch
 
-__all__ = ["kafka_batch", "kafka_batches", "read_records"]
+__all__ = ["batch_of", "kafka_batch", "kafka_batches", "read_records"]
 
 Reader = Callable[[memoryview], Sequence[Record]]
 """Takes one whole frame apart.
@@ -51,11 +51,14 @@ def read_records(frame: memoryview) -> Sequence[Record]:
     return _reader(frame[16])(frame)
 
 
-def kafka_batch(frame: memoryview, header: FrameHeader) -> bytes | bytearray | memoryview:
+def kafka_batch(frame: memoryview, header: FrameHeader, *, hidden: bool = False) -> bytes | bytearray | memoryview:
     """A frame as a Kafka batch that takes the same offsets; the frame itself if it is one.
 
-    A body that the clients of its own protocol could not make sense of either becomes a batch without records.
+    A body that the clients of its own protocol could not make sense of either becomes a batch without records, and so
+    does one that is hidden from everybody.
     """
+    if hidden:
+        return place_batch((), header)
     if header.magic == Magic.KAFKA_V2:
         return frame
     try:
@@ -64,12 +67,23 @@ def kafka_batch(frame: memoryview, header: FrameHeader) -> bytes | bytearray | m
         return place_batch((), header)
 
 
-def kafka_batches(frames: memoryview) -> bytes:
-    """Whole frames, one after the other, as Kafka batches that take the same offsets."""
+def batch_of(records: Sequence[Record], header: FrameHeader) -> bytearray:
+    """Some of the records of a frame, as a Kafka batch that takes all of its offsets; what is left out is missing."""
+    return place_batch(records, header)
+
+
+def kafka_batches(frames: memoryview, is_hidden: Callable[[int], bool] = lambda _: False) -> bytes:
+    """Whole frames, one after the other, as Kafka batches that take the same offsets.
+
+    Args:
+        frames: the frames.
+        is_hidden: tells, by its base offset, whether a frame is for nobody.
+    """
     batches = []
     position = 0
     while position < len(frames):
         header = read_frame_header(frames, position)
-        batches.append(kafka_batch(frames[position : position + header.size], header))
+        frame = frames[position : position + header.size]
+        batches.append(kafka_batch(frame, header, hidden=is_hidden(header.base_offset)))
         position += header.size
     return b"".join(batches)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from millstream.broker.address_index import INTERVAL_BYTES, EncodedFrames
+from millstream.broker.address_index import INTERVAL_BYTES, EncodedFrames, _Encoded
 from millstream.storage.address_file import ADDRESSES_FILE
 from millstream.wire.kafka07.requests import FetchRequest
 from tests.support.batches import batch
@@ -382,12 +382,34 @@ def test_a_topic_that_is_deleted_meanwhile() -> None:
     assert client.fetch() == (0, message_set(b"new"))
 
 
+def test_frames_that_are_read_piece_by_piece_are_kept() -> None:
+    client = Conversation()
+    client.create("orders")
+    append(client.partition(), batch(VALUE, 100))
+    client.produce(message_set(VALUE) * 100)
+    body = message_set(VALUE) * 200
+    assert client.fetch(0, 1) == (0, body[:1])
+    reads = client.files.calls["read"]
+    for address in range(0, len(body) // 2, 1000):
+        assert client.fetch(address, 60) == (0, body[address : address + 60])
+    assert client.files.calls["read"] <= reads + 2
+    for address in range(len(body) - 1, 0, -1000):
+        assert client.fetch(address, 10**6) == (0, body[address:])
+
+
+def encoded(size: int, next_offset: int = 0) -> _Encoded:
+    return _Encoded(memoryview(bytes(size)), next_offset)
+
+
 def test_partitions_do_not_share_what_was_encoded() -> None:
     frames = EncodedFrames(bytes_max=10)
     one, other = frames.owner(), frames.owner()
-    frames.keep(one, 0, b"12345")
+    frames.keep(one, 0, encoded(5, 1))
     assert frames.find(other, 0) is None
-    frames.keep(other, 0, b"67890")
-    assert (frames.find(one, 0), frames.find(other, 0)) == (b"12345", b"67890")
-    frames.keep(one, 5, b"x" * 20)
-    assert (frames.find(one, 0), frames.find(other, 0), frames.find(one, 5)) == (None, None, b"x" * 20)
+    frames.keep(other, 0, encoded(5, 2))
+    assert (frames.find(one, 0), frames.find(other, 0)) == (encoded(5, 1), encoded(5, 2))
+    frames.keep(one, 5, encoded(20))
+    assert (frames.find(one, 0), frames.find(other, 0), frames.find(one, 5)) == (None, None, encoded(20))
+    frames.keep(one, 5, encoded(3))
+    frames.keep(one, 6, encoded(7))
+    assert frames.find(one, 5) is not None
