@@ -3,6 +3,7 @@
 A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`; everything else in the files is written by hand.
 """
 
+import importlib
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -15,7 +16,28 @@ from millstream.sessions.kafka.table import HANDLERS
 from millstream.sessions.pulsar.table import HANDLERS as PULSAR_HANDLERS
 
 ROOT = Path(__file__).resolve().parent.parent
-FILES = ("README.md", "docs/configuration.md", "docs/kafka.md", "docs/pulsar.md", "docs/command-line.md")
+FILES = (
+    "README.md",
+    "docs/configuration.md",
+    "docs/kafka.md",
+    "docs/pulsar.md",
+    "docs/http.md",
+    "docs/command-line.md",
+)
+HTTP_FAMILIES = {
+    "health": "Health",
+    "metrics": "Metrics",
+    "lookup": "Lookup",
+    "clusters": "Cluster and broker",
+    "tenants": "Tenants",
+    "namespaces": "Namespaces",
+    "policies": "Policies of a namespace",
+    "topics": "Topics",
+    "stats": "Figures",
+    "subscriptions": "Subscriptions",
+    "schemas": "Schemas",
+    "volatile": "Non-persistent topics",
+}
 COMMANDS = (
     "",
     "serve",
@@ -94,6 +116,23 @@ def pulsar_commands() -> str:
     return table(("type", "command", "what the server does"), rows)
 
 
+def http_calls() -> str:
+    """Every HTTP call of Pulsar's kind, a table for each file of routes."""
+    parts = []
+    for name, title in HTTP_FAMILIES.items():
+        routes = importlib.import_module(f"millstream.server.http.{name}").router.routes
+        rows = (
+            (
+                f"{', '.join(sorted(route.methods))} `{route.path.removeprefix('/admin/v2')}`",
+                (route.description or "").split("\n", 1)[0].strip(),
+            )
+            for route in routes
+            if route.include_in_schema
+        )
+        parts.append(f"### {title}\n\n{table(('call', 'what it does'), rows)}")
+    return "\n\n".join(parts)
+
+
 def help_texts() -> str:
     """The help of every command."""
     parts = []
@@ -111,6 +150,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "topic defaults": topic_defaults,
     "kafka apis": kafka_apis,
     "pulsar commands": pulsar_commands,
+    "http calls": http_calls,
     "help texts": help_texts,
 }
 

@@ -5,10 +5,13 @@ from collections import Counter
 from typing import Final
 from uuid import UUID
 
+from millstream.broker.compaction import Compaction
 from millstream.broker.deduplication import Deduplication
 from millstream.broker.documents import Documents
+from millstream.broker.errors import ProducersHeld
 from millstream.broker.groups import Groups
 from millstream.broker.namespaces import Namespaces
+from millstream.broker.namespaces.backlogs import Backlogs
 from millstream.broker.offsets import Offsets
 from millstream.broker.partition import Partition
 from millstream.broker.producer_ids import ProducerIds
@@ -71,10 +74,14 @@ class Broker:
             runtime, self.documents, self.topics, self.subscriptions, enabled=settings.transactions
         )
         self.groups.in_use = self.subscriptions.connected
-        self.namespaces = Namespaces(runtime, self.documents, self.topics)
+        self.namespaces = Namespaces(
+            runtime, self.documents, self.topics, auto_create=settings.auto_create_topics
+        )
+        self.backlogs = Backlogs(runtime, self.subscriptions, self.namespaces)
         self.schemas = SchemaRegistry(runtime, self.documents, self.topics)
         self.producers = Producers(runtime, self.documents)
         self.volatile = VolatileTopics(runtime, self.producers)
+        self.compaction = Compaction(runtime, directory, self.documents)
         self.deduplication = Deduplication(runtime, self.documents)
         self.producer_ids = ProducerIds(store, snapshot.values)
         self.cluster_id = snapshot.values.get(CLUSTER_ID) or self._new_cluster_id()
@@ -97,6 +104,7 @@ class Broker:
             self.producers.forget_topic(topic.id)
             self.deduplication.forget_topic(topic.id)
             self.transactions.forget_topic(topic.id)
+            self.compaction.forget_topic(topic.id)
 
         return self.topics.delete(topic).then(forget)
 
@@ -140,6 +148,8 @@ class Broker:
         expired: list[Segment] = []
         for topic in self.topics:
             for partition in topic.partitions:
+                if self.backlogs.enforce(topic, partition.index) is not None:
+                    self._part_from_producers(topic, partition)
                 expired += self._expired(topic, partition, now_ms)
                 partition.log.producers.expire(now_ms - self.settings.producer_expiration_ms)
                 if partition.log.has_sealed:
@@ -158,6 +168,8 @@ class Broker:
         retention = None
         if namespace is not None:
             policies = namespace.policies
+            if policies.compaction_threshold_bytes:
+                self.compaction.compact_over(topic, partition.index, policies.compaction_threshold_bytes)
             if policies.message_ttl_s:
                 self._expire_messages(topic, partition, now_ms - policies.message_ttl_s * 1000)
             if policies.retention is not None and not RETENTION_CONFIGS & topic.configs.keys():
@@ -168,6 +180,12 @@ class Broker:
                 )
         hold = self.subscriptions.hold_offset(topic.id, partition.index)
         return partition.log.expired(now_ms, hold_offset=hold, retention=retention)
+
+    def _part_from_producers(self, topic: Topic, partition: Partition) -> None:
+        """Have producers connect again, which is refused as long as a backlog is over its quota."""
+        for producer in self.producers.of(topic.id, partition.index):
+            self.producers.disconnect(topic.id, partition.index, producer)
+            producer.displaced(ProducersHeld("a subscription is too far behind"))
 
     def _expire_messages(self, topic: Topic, partition: Partition, before_ms: int) -> None:
         for name in self.subscriptions.names(topic, partition.index):

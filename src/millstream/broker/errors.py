@@ -14,6 +14,8 @@
     │   └── TopicTerminated
     ├── ProducerError
     │   ├── ProducerBusy         its name is in use, or an exclusive producer is there
+    │   ├── ProducersHeld        until a backlog is back under its quota
+    │   ├── ProducersRefused     the same, and they are to give up
     │   └── ProducerFenced       it may not write here (any more)
     ├── InvalidGroupId
     └── GroupError
@@ -58,6 +60,8 @@ __all__ = [
     "ProducerBusy",
     "ProducerError",
     "ProducerFenced",
+    "ProducersHeld",
+    "ProducersRefused",
     "RebalanceInProgress",
     "SubscribedToTopic",
     "TopicError",
@@ -186,3 +190,11 @@ class ProducerBusy(ProducerError):
 
 class ProducerFenced(ProducerError):
     """A producer may not write here, or not any more: others are there, or came since."""
+
+
+class ProducersHeld(ProducerError):
+    """A subscription is further behind than its quota; producers are to wait until it is not."""
+
+
+class ProducersRefused(ProducerError):
+    """A subscription is further behind than its quota; producers are to give up."""

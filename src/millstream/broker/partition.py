@@ -12,6 +12,7 @@ from millstream.broker.errors import (
 )
 from millstream.broker.settings import TopicSettings
 from millstream.model.frame import Attributes, FrameHeader, Magic, read_frame_header, set_log_append_time
+from millstream.model.frame_run import FrameRun
 from millstream.model.pending import Pending
 from millstream.model.runtime import Runtime
 from millstream.storage.flusher import GroupFlusher
@@ -92,14 +93,8 @@ class Partition:
             StorageError: the log does not take it.
         """
         settings = self.settings
-        if self.deleted:
-            raise UnknownTopic("the topic is being deleted")
-        self.check_open()
+        self._check_append(all_replicas)
         self.check_size(len(frame), bytes_max)
-        if all_replicas and settings.min_insync_replicas > 1:
-            raise NotEnoughReplicas(
-                f"min.insync.replicas is {settings.min_insync_replicas}, and there is one replica"
-            )
         now_ms = self._runtime.now_ms()
         if header.attributes & Attributes.LOG_APPEND_TIME:
             raise InvalidTimestamp("a producer may not claim the time of append")
@@ -110,11 +105,44 @@ class Partition:
             self._check_times(header, now_ms)
         appended = self.log.append(frame, header, now_ms)
         if not appended.duplicate:
-            self.appended_bytes += len(frame)
-            if not (all_replicas and self._fsync):
-                self._flusher.flush_soon(self.log)
-            self.announce()
+            self._appended(len(frame), all_replicas)
         return appended
+
+    def append_run(self, run: FrameRun, *, all_replicas: bool) -> int:
+        """Append several batches, all or none of them, whose framing and sizes the session has checked.
+
+        Args:
+            run: the batches, of another encoding than Kafka's.
+            all_replicas: as `append`.
+
+        Returns:
+            The base offset of the first.
+
+        Raises:
+            AppendRefused, StorageError: as `append`.
+        """
+        self._check_append(all_replicas)
+        now_ms = self._runtime.now_ms()
+        if self.settings.append_time:
+            run.stamp(now_ms)
+        base_offset = self.log.append_run(run, now_ms)
+        self._appended(len(run.data), all_replicas)
+        return base_offset
+
+    def _check_append(self, all_replicas: bool) -> None:
+        if self.deleted:
+            raise UnknownTopic("the topic is being deleted")
+        self.check_open()
+        if all_replicas and self.settings.min_insync_replicas > 1:
+            raise NotEnoughReplicas(
+                f"min.insync.replicas is {self.settings.min_insync_replicas}, and there is one replica"
+            )
+
+    def _appended(self, size_bytes: int, all_replicas: bool) -> None:
+        self.appended_bytes += size_bytes
+        if not (all_replicas and self._fsync):
+            self._flusher.flush_soon(self.log)
+        self.announce()
 
     def check_size(self, size_bytes: int, bytes_max: int | None = None) -> None:
         """Check the size of a batch, before anything costly is done with it. Raises BatchTooLarge."""
@@ -144,7 +172,7 @@ class Partition:
 
     @property
     def stable_offset(self) -> int:
-        """The first offset that consumers may not read yet: the end of the log, or the first of an open transaction."""
+        """The first offset that consumers may not read yet: of an open transaction, or the end of the log."""
         transactions = self.transactions
         return self.log.end_offset if transactions is None else transactions.stable_offset
 

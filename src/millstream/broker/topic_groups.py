@@ -147,11 +147,6 @@ class TopicGroups:
             self._groups.pop(group.topic_id, None)
         return self._documents.delete(_GROUP, f"{group.topic_id}/{group.name}")
 
-    def leave_all(self, member_id: int) -> None:
-        """A member is gone from wherever it was one."""
-        for group in self:
-            group.sharing.leave(member_id)
-
     def close(self) -> None:
         """Let nothing run any more."""
         self._topics.unwatch(self._follow_topics)

@@ -1,8 +1,8 @@
 """Topics that keep nothing: what is published goes to the consumers that can take it now, and is gone.
 
-Such a topic is there as long as anybody is connected to it. A subscription delivers what comes to one of its consumers,
-by the rule of its kind, if that one has permits and its connection has room; what nobody can take is counted, and
-dropped. Nothing is acknowledged and nothing comes again.
+Such a topic is there as long as anybody is connected to it. A subscription delivers what comes to one of its
+consumers, by the rule of its kind, if that one has permits and its connection has room; what nobody can take is
+counted, and dropped. Nothing is acknowledged and nothing comes again.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -119,6 +119,11 @@ class Listener:
             _log.info("connection idle peer=%s", connection.address)
             connection.close()
 
+    @property
+    def connection_count(self) -> int:
+        """How many connections are open."""
+        return len(self._connections)
+
     def stop_accepting(self) -> None:
         """Take no new connections and no new requests."""
         if self._server is not None:

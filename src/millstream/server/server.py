@@ -56,7 +56,9 @@ class Server:
             store = MetadataStore(runtime, f"sqlite:///{directory.metadata_path}", durable=settings.fsync)
             broker = self._broker = Broker(runtime, directory, store, settings)
             places = Places(self._config.advertised)
-            protocols = self._protocols = Protocols(broker, places)
+            protocols = self._protocols = Protocols(
+                broker, places, lambda: {name: one.connection_count for name, one in self._listeners.items()}
+            )
             for name, address in self._config.listeners.items():
                 listener = Listener(
                     name, address, protocols.connection, places, idle_ms=settings.connections_max_idle_ms

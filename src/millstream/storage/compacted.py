@@ -156,6 +156,14 @@ class CompactedFile:
                 break
         return _joined(parts), self.horizon if place >= len(self._positions) else behind
 
+    def last_frame(self) -> memoryview | None:
+        """The last frame; None if there is none. Raises OSError."""
+        if not self._positions:
+            return None
+        start = self._positions[-1]
+        frames = self._frames(memoryview(self._files.read_at(self.path, start, self._end - start)), start)
+        return frames[-1][1] if frames else None
+
     def _frames(self, data: memoryview, at: int) -> list[tuple[FrameHeader, memoryview]]:
         """The frames of one stride of the index."""
         found: list[tuple[FrameHeader, memoryview]] = []

@@ -89,10 +89,3 @@ def test_replace(files: SimulatedFiles) -> None:
     file.write(2, [Checkpoint(100, 10_000, 0, 0)])
     assert len(file.read()) == 3
     file.close()
-
-
-def test_segments_beside_it(files: SimulatedFiles) -> None:
-    file = written(files)
-    for name in ("00000000000000000200.log", "00000000000000000000.log", "00000000000000000000.index", "x.log"):
-        files.put(f"/log/{name}", b"")
-    assert file.segment_offsets() == [0, 200]

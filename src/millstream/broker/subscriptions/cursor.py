@@ -4,7 +4,7 @@ The stored form is a `CommittedOffset`: the position as its offset, the ranges b
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from millstream.broker.offsets import Offsets, Place
@@ -118,15 +118,13 @@ class Cursor:
         if not pending or mask == 0:
             return mask
         whole = (1 << count) - 1
-        kept = 0
-        for start, stop in pending.gaps(base_offset, base_offset + count):
-            kept |= ((1 << (stop - start)) - 1) << (start - base_offset)
+        kept = _bits(pending.gaps(base_offset, base_offset + count), base_offset, count)
         if mask is not None:
             kept &= mask
         return None if kept == whole else kept
 
     def unacknowledged(self, base_offset: int, count: int) -> int | None:
-        """Which records of a frame are not acknowledged, or only in a transaction that is not decided; as `wanted`."""
+        """Which records of a frame are not acknowledged, but for those pending in a transaction; as `wanted`."""
         position, ranges = self.position, self.acknowledged
         end = base_offset + count
         if base_offset >= position:
@@ -135,10 +133,7 @@ class Cursor:
             found = ranges.range_at(base_offset)
             if found is None or found[0] >= end:
                 return None
-        mask = 0
-        for start, stop in ranges.gaps(max(base_offset, position), end):
-            mask |= ((1 << (stop - start)) - 1) << (start - base_offset)
-        return mask
+        return _bits(ranges.gaps(max(base_offset, position), end), base_offset, count)
 
     def reset(self, offset: int) -> None:
         """Move to an offset, backwards or forwards, and forget what was acknowledged behind it."""
@@ -290,3 +285,14 @@ class Cursor:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+def _bits(runs: Iterable[tuple[int, int]], base_offset: int, count: int) -> int:
+    """Runs of offsets (start, end) of a frame as bits: bit n for record n.
+
+    It goes by way of text, because a frame may have a million records, and as many runs as half of that.
+    """
+    text = bytearray(b"0" * count)
+    for start, end in runs:
+        text[count - (end - base_offset) : count - (start - base_offset)] = b"1" * (end - start)
+    return int(text, 2) if count else 0

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
+from millstream.broker.settings import SubscriptionSettings
 from millstream.model.frame import FrameHeader
 
 __all__ = [
@@ -54,6 +55,7 @@ class CloseReason(Enum):
     UNSUBSCRIBED = "the subscription was ended"
     TOPIC_DELETED = "the topic was deleted"
     FENCED = "another consumer took its place"
+    UNLOADED = "the topic was unloaded"
 
 
 class Delivery(NamedTuple):
@@ -172,36 +174,6 @@ class Subscribing:
     key_shared: KeySharedPolicy = KeySharedPolicy()
     ring_key: str = ""
     source: FrameSource | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubscriptionSettings:
-    """The limits and delays of subscriptions.
-
-    Args:
-        unacknowledged_per_consumer_max: records at which a consumer of a Shared or Key_Shared subscription gets no
-            more, until half of them are acknowledged; 0 for no limit.
-        unacknowledged_max: the same for all consumers of a subscription together.
-        take_over_delay_ms: how long the next consumer of a Failover subscription waits before it is delivered what
-            the one before it has not acknowledged, so that acknowledgements under way arrive first.
-        persist_interval_ms: acknowledgements without a receipt are made durable in groups, this often.
-        entries_per_consumer: frames that one consumer of a Shared subscription gets before the next has its turn.
-        turn_entries_max: frames that a subscription delivers in one turn of the loop.
-        turn_bytes_max: bytes that a subscription delivers in one turn of the loop; one frame may exceed it.
-        look_ahead_per_consumer: frames that a Key_Shared subscription reads past those it cannot deliver, for each
-            consumer.
-        look_ahead_max: the same for all consumers of a subscription together.
-    """
-
-    unacknowledged_per_consumer_max: int = 50_000
-    unacknowledged_max: int = 200_000
-    take_over_delay_ms: int = 1000
-    persist_interval_ms: int = 50
-    entries_per_consumer: int = 20
-    turn_entries_max: int = 1000
-    turn_bytes_max: int = 1024 * 1024
-    look_ahead_per_consumer: int = 2000
-    look_ahead_max: int = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

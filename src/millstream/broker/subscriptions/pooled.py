@@ -225,11 +225,14 @@ class PooledDispatcher(Dispatcher):
             count = header.last_offset_delta + 1 if header is not None else 0
             return acknowledge_records(cursor, base_offset, count, wanted) if count else 0
         count = entries.counts[place]
+        left = self._left(base_offset, count) if cursor.pending else 0
         acknowledged = acknowledge_records(cursor, base_offset, count, wanted)
         holder = self._consumers.get(entries.holders[place])
         if holder is not None:
-            holder.unacknowledged -= acknowledged
-            self._unacknowledged -= acknowledged
+            # What is pending in a transaction was taken off already.
+            freed = left - self._left(base_offset, count) if cursor.pending else acknowledged
+            holder.unacknowledged -= freed
+            self._unacknowledged -= freed
         if wanted is None or cursor.unacknowledged(base_offset, count) == 0:
             self._finish(place)
         elif cursor.pending and cursor.wanted(base_offset, count) == 0:

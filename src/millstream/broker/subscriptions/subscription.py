@@ -6,8 +6,13 @@ from typing import Final
 from millstream.broker.offsets import Offsets, Place
 from millstream.broker.subscriptions.consumer import Consumer
 from millstream.broker.subscriptions.cursor import Cursor
-from millstream.broker.subscriptions.dispatcher import Context, Dispatcher
-from millstream.broker.subscriptions.errors import KindMismatch, SubscriptionGone, SubscriptionInUse
+from millstream.broker.subscriptions.dispatcher import Context, Dispatcher, acknowledged_runs
+from millstream.broker.subscriptions.errors import (
+    AcknowledgementConflict,
+    KindMismatch,
+    SubscriptionGone,
+    SubscriptionInUse,
+)
 from millstream.broker.subscriptions.interface import (
     CloseReason,
     Receiver,
@@ -17,6 +22,7 @@ from millstream.broker.subscriptions.interface import (
     SubscriptionStats,
 )
 from millstream.broker.subscriptions.key_shared import KeySharedDispatcher
+from millstream.broker.subscriptions.pending import PendingAcknowledgements
 from millstream.broker.subscriptions.shared import SharedDispatcher
 from millstream.broker.subscriptions.single import SingleDispatcher
 from millstream.broker.subscriptions.turns import PartitionTurns
@@ -33,8 +39,8 @@ _RETURN_S: Final = 60.0
 class Subscription:
     """A subscription. Sessions get it from `Subscriptions`, and act on it mostly through their `Consumer`.
 
-    `name`, `durable`, `kind` (None until a consumer has told), `consumers` (in the order in which they came) may be
-    read.
+    `name`, `durable`, `kind` (None until a consumer has told), `consumers` (in the order in which they came) and
+    `pending` (what open transactions have acknowledged) may be read.
 
     Args:
         name: of it.
@@ -74,6 +80,7 @@ class Subscription:
             moved=self._moved,
             dropped=self.drop,
         )
+        self.pending = PendingAcknowledgements(self.cursor)
         self._turns = turns
         self._offsets = offsets
         self._runtime = runtime
@@ -205,6 +212,59 @@ class Subscription:
         consumer.last_acknowledged_ms = self.now_ms()
         if records:
             self._tell_end()
+
+    def acknowledge_in(self, transaction: int, acknowledgements: Iterable[tuple[int, int | None]]) -> None:
+        """Acknowledge frames, or records of frames, in a transaction: all of them, or none.
+
+        Args:
+            transaction: its number.
+            acknowledgements: as for `Consumer.acknowledge`.
+
+        Raises:
+            AcknowledgementConflict: some are acknowledged, or in another transaction, or there is no such frame.
+        """
+        dispatcher = self._dispatcher
+        if dispatcher is None:
+            return
+        runs: list[tuple[int, int]] = []
+        bases: list[int] = []
+        for base_offset, wanted in acknowledgements:
+            count = dispatcher.count_of(base_offset)
+            if not count:
+                raise AcknowledgementConflict(f"the message {base_offset} is acknowledged already, or is none")
+            for run in acknowledged_runs(base_offset, count, wanted):
+                runs.append(run)
+                bases.append(base_offset)
+        for base_offset, records in zip(bases, self.pending.add(transaction, runs), strict=True):
+            dispatcher.pended(base_offset, records)
+
+    def acknowledge_cumulative_in(self, transaction: int, base_offset: int, wanted: int | None) -> None:
+        """Acknowledge everything up to a frame in a transaction; see `Consumer.acknowledge_cumulative`.
+
+        Raises:
+            AcknowledgementConflict: all of that is acknowledged, or some in another transaction.
+            KindMismatch: several consumers are delivered to, who hold what they have not acknowledged.
+        """
+        if self.kind in {SubscriptionKind.SHARED, SubscriptionKind.KEY_SHARED} or self._dispatcher is None:
+            raise KindMismatch(f"everything up to a message cannot be acknowledged on {self.name}: it is shared")
+        count = max(self._dispatcher.count_of(base_offset), 1)
+        end = base_offset + (min((wanted & -wanted).bit_length() - 1, count) if wanted else count)
+        self.pending.add_before(transaction, min(end, self._turns.partition.log.end_offset))
+
+    def end_in(self, transaction: int, *, commit: bool) -> None:
+        """A transaction is decided: what it has acknowledged is acknowledged, or comes again."""
+        ranges, acknowledged = self.pending.end(transaction, commit=commit)
+        if ranges is None or self._is_over:
+            return
+        if self._dispatcher is not None:
+            self._dispatcher.unpended(ranges, commit=commit)
+        if acknowledged:
+            self._tell_end()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it was ended."""
+        return self._is_over
 
     def redeliver(self, consumer: Consumer, base_offsets: Iterable[int] | None) -> None:
         """See `Consumer.redeliver`."""

@@ -80,25 +80,45 @@ class Subscriptions:
         return Pending.attempt(lambda: self._obtain(topic, partition, name, start, durable=True, may_create=True))
 
     def _open(self, topic: Topic, partition: int, name: str, request: Subscribing) -> Pending[Subscription]:
+        source = request.source
+        log = topic.partitions[partition].log
+        # What the log has no longer is read from what compaction has left.
+        first = 0 if source is not None and source.horizon > log.start_offset else None
         return self._obtain(
-            topic, partition, name, request.start, durable=request.durable, may_create=request.may_create
+            topic, partition, name, request.start, durable=request.durable, may_create=request.may_create, first=first
         )
 
     def _obtain(
-        self, topic: Topic, partition: int, name: str, start: int | StartAt, *, durable: bool, may_create: bool
+        self,
+        topic: Topic,
+        partition: int,
+        name: str,
+        start: int | StartAt,
+        *,
+        durable: bool,
+        may_create: bool,
+        first: int | None = None,
     ) -> Pending[Subscription]:
-        """Find or make a subscription, once whatever is under way with one of its name is over."""
+        """Find or make a subscription, once whatever is under way with one of its name is over.
+
+        Args:
+            first: the earliest offset that can be read; None for the first of the log.
+        """
         place = topic.id, partition
         ending = self._ending.get((place, name))
         if ending is not None:
 
             def again(_: None) -> Pending[Subscription]:
-                return self._obtain(topic, partition, name, start, durable=durable, may_create=may_create)
+                return self._obtain(
+                    topic, partition, name, start, durable=durable, may_create=may_create, first=first
+                )
 
             return ending.always(lambda: None).chain(again)
         subscription = self.find(topic, partition, name)
         if subscription is None:
-            subscription = self._make(topic, partition, name, start, durable=durable, may_create=may_create)
+            subscription = self._make(
+                topic, partition, name, start, durable=durable, may_create=may_create, first=first
+            )
         elif subscription.durable is not durable:
             kind = "durable" if subscription.durable else "non-durable"
             raise SubscriptionInUse(f"there is a {kind} subscription {name}")
@@ -108,20 +128,29 @@ class Subscriptions:
         return subscription.ready.then(lambda _: found)
 
     def _make(
-        self, topic: Topic, partition: int, name: str, start: int | StartAt, *, durable: bool, may_create: bool
+        self,
+        topic: Topic,
+        partition: int,
+        name: str,
+        start: int | StartAt,
+        *,
+        durable: bool,
+        may_create: bool,
+        first: int | None,
     ) -> Subscription:
         place = topic.id, partition
         log = topic.partitions[partition].log
         committed = self._offsets.of_group(name).get(place) if durable else None
         if not may_create and durable and committed is None:
             raise SubscriptionNotFound(f"there is no subscription {name}")
+        first = log.start_offset if first is None else first
         match start:
             case StartAt.EARLIEST:
-                position = log.start_offset
+                position = first
             case StartAt.LATEST:
                 position = log.end_offset
             case int():
-                position = min(max(start, log.start_offset), log.end_offset)
+                position = min(max(start, first), log.end_offset)
         subscription = self._enter(topic, partition, name, position, durable=durable)
         if committed is not None:
             # A group of this name has been here: the subscription goes on where it was.

@@ -24,7 +24,7 @@ _SUBSCRIBERS_MAX: Final = 16
 
 
 class PartitionBounds:
-    """How far a partition may be read by consumers. This one is for logs without transactions and termination."""
+    """How far a partition may be read by consumers. This one is for logs without transactions."""
 
     def stable_offset(self, partition: Partition) -> int:
         """The first offset that may not be read yet; `Partition.announce` is to be called when it grows."""
@@ -32,7 +32,7 @@ class PartitionBounds:
 
     def is_terminated(self, partition: Partition) -> bool:
         """Whether nothing will ever be appended again; `Partition.announce` is to be called when that changes."""
-        return False
+        return partition.terminated
 
 
 class Subscriber(Protocol):

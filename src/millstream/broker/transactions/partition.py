@@ -93,4 +93,4 @@ class PartitionTransactions:
             if header.base_offset >= stable_offset:
                 break
             position += header.size
-        return data[:position], max(offset, stable_offset) if position else offset
+        return data[:position], max(offset, stable_offset)

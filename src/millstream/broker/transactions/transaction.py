@@ -26,8 +26,8 @@ class SubscriptionPlace(NamedTuple):
 class TransactionState(Enum):
     """What has become of a transaction.
 
-    OPEN goes over into COMMITTING or ABORTING when the decision is taken, and from there into COMMITTED or ABORTED when
-    it lasts. A decision that cannot be made to last leads back to OPEN.
+    OPEN goes over into COMMITTING or ABORTING when the decision is taken, and from there into COMMITTED or ABORTED
+    when it lasts. A decision that cannot be made to last leads back to OPEN.
     """
 
     OPEN = "open"

@@ -9,13 +9,57 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from millstream.server.http.clusters import router as clusters
 from millstream.server.http.health import router as health
+from millstream.server.http.iggy_groups import router as iggy_groups
+from millstream.server.http.iggy_messages import router as iggy_messages
+from millstream.server.http.iggy_offsets import router as iggy_offsets
+from millstream.server.http.iggy_streams import router as iggy_streams
+from millstream.server.http.iggy_system import router as iggy_system
+from millstream.server.http.iggy_tokens import router as iggy_tokens
+from millstream.server.http.iggy_topics import router as iggy_topics
+from millstream.server.http.iggy_users import router as iggy_users
+from millstream.server.http.lookup import router as lookup
+from millstream.server.http.metrics import router as metrics
+from millstream.server.http.namespaces import router as namespaces
+from millstream.server.http.paths import PulsarPaths
+from millstream.server.http.policies import router as policies
+from millstream.server.http.problems import add_problem_handlers
+from millstream.server.http.schemas import router as schemas
 from millstream.server.http.site import Site
+from millstream.server.http.stats import router as stats
+from millstream.server.http.subscriptions import router as subscriptions
+from millstream.server.http.tenants import router as tenants
+from millstream.server.http.topics import router as topics
+from millstream.server.http.volatile import router as volatile
 
-__all__ = ["make_app", "make_connections"]
+__all__ = ["ROUTERS", "make_app", "make_connections"]
 
 _BODY_BYTES_MAX: Final = 16 * 1024 * 1024
 """Bytes of a request's body: room for a batch of messages, which is the largest thing sent here."""
+ROUTERS: Final = (
+    health,
+    metrics,
+    lookup,
+    clusters,
+    tenants,
+    namespaces,
+    policies,
+    stats,
+    subscriptions,
+    schemas,
+    topics,
+    volatile,
+    iggy_system,
+    iggy_users,
+    iggy_tokens,
+    iggy_streams,
+    iggy_topics,
+    iggy_messages,
+    iggy_offsets,
+    iggy_groups,
+)
+"""The routes, a family each. The first one that takes a path serves it."""
 
 
 def make_app(site: Site) -> FastAPI:
@@ -26,7 +70,10 @@ def make_app(site: Site) -> FastAPI:
     """
     app = FastAPI(title="Millstream", summary="Health, metrics and administration.", redoc_url=None)
     app.state.site = site
-    app.include_router(health)
+    for router in ROUTERS:
+        app.include_router(router)
+    add_problem_handlers(app)
+    app.add_middleware(PulsarPaths)
     app.add_middleware(_BodyLimit)
     return app
 

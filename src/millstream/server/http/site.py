@@ -1,18 +1,46 @@
 """What the routes work on."""
 
 import asyncio
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Protocol, TypeVar
 
 from fastapi import Request
 
 from millstream.broker.broker import Broker
+from millstream.broker.topics import Topic
 from millstream.model.pending import Pending
+from millstream.server.http.rates import Rates
 from millstream.server.places import Places
+from millstream.sessions.iggy.call import IggyShared
 
-__all__ = ["Site", "outcome", "site_of"]
+__all__ = ["Compaction", "CompactionStatus", "Site", "outcome", "site_of"]
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionStatus:
+    """How the compaction of a partition stands.
+
+    Args:
+        status: NOT_RUN, RUNNING, SUCCESS or ERROR.
+        last_error: what went wrong, for ERROR.
+    """
+
+    status: str
+    last_error: str = ""
+
+
+class Compaction(Protocol):
+    """What compacts topics."""
+
+    def start(self, topic: Topic, index: int) -> None:
+        """Begin to compact a partition. Raises BrokerError if that is under way already."""
+
+    def status(self, topic: Topic, index: int) -> CompactionStatus:
+        """How it stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +50,23 @@ class Site:
     Args:
         broker: the broker.
         places: where clients of each protocol are told to connect.
+        connections: gives the number of connections by listener, for metrics; None if nobody counts them.
+        compaction: what compacts topics; None if nothing does.
+        rates: of what comes in, as far as they were asked for.
+        iggy: gives what the Iggy protocol's connections share; None if the server does not speak it.
     """
 
     broker: Broker
     places: Places
+    connections: Callable[[], Mapping[str, int]] | None = None
+    compaction: Compaction | None = None
+    rates: Rates = field(default_factory=Rates)
+    iggy: Callable[[], IggyShared] | None = None
+
+    @property
+    def version(self) -> str:
+        """The version of the server."""
+        return version("millstream")
 
 
 def site_of(request: Request) -> Site:

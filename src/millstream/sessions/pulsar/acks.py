@@ -7,13 +7,14 @@ PIP-66.
 from collections.abc import Iterator
 
 from millstream.model.errors import MillstreamError
-from millstream.model.pending import settled
+from millstream.model.pending import Pending, settled
 from millstream.sessions.pulsar.consumers import LinkedConsumer, find_consumer
 from millstream.sessions.pulsar.error_table import Refusal, code_of
 from millstream.sessions.pulsar.errors import NotAllowed
 from millstream.sessions.pulsar.link import Link
 from millstream.sessions.pulsar.message_ids import as_signed, wanted_of
 from millstream.sessions.pulsar.remembered import Acknowledgement
+from millstream.sessions.pulsar.transaction_ids import has_transaction, number_of
 from millstream.wire.pulsar.pulsar_pb2 import CommandAck, CommandAckResponse
 
 __all__ = ["handle_ack"]
@@ -27,13 +28,15 @@ def handle_ack(link: Link, command: CommandAck) -> None:
     linked = find_consumer(link, command.consumer_id)
     if linked is None:
         return
-    if command.HasField("txnid_least_bits") or command.HasField("txnid_most_bits"):
-        _answer_error(link, command, NotAllowed("acknowledgements cannot be part of a transaction"))
+    if has_transaction(command):
+        _acknowledge_in_transaction(link, command, linked)
         return
     if command.ack_type == CommandAck.Individual:
         linked.consumer.acknowledge(list(_individual(linked, command)))
     elif len(command.message_id) == 1:
-        _acknowledge_up_to(linked, command)
+        up_to = _up_to(linked, command)
+        if up_to is not None:
+            linked.consumer.acknowledge_cumulative(*up_to)
     if command.HasField("request_id"):
         _answer(link, command, linked)
 
@@ -57,11 +60,12 @@ def _individual(linked: LinkedConsumer, command: CommandAck) -> Iterator[Acknowl
             yield entry_id, wanted
 
 
-def _acknowledge_up_to(linked: LinkedConsumer, command: CommandAck) -> None:
+def _up_to(linked: LinkedConsumer, command: CommandAck) -> Acknowledgement | None:
+    """What a cumulative acknowledgement means; None if it means nothing."""
     message_id = command.message_id[0]
     entry_id = as_signed(message_id.entryId)
     if message_id.ledgerId != linked.ledger_id or entry_id >= linked.partition.log.end_offset:
-        return
+        return None
     wanted = None
     if message_id.ack_set:
         linked.remembered.acknowledges_messages = True
@@ -69,7 +73,34 @@ def _acknowledge_up_to(linked: LinkedConsumer, command: CommandAck) -> None:
     part = linked.remembered.part(entry_id)
     if part is not None:
         entry_id, wanted = part.acknowledged_up_to(wanted)
-    linked.consumer.acknowledge_cumulative(entry_id, wanted)
+    return entry_id, wanted
+
+
+def _acknowledge_in_transaction(link: Link, command: CommandAck, linked: LinkedConsumer) -> None:
+    """Acknowledge once a transaction is committed. What cannot be acknowledged so is told in the answer."""
+    transactions, subscription = link.broker.transactions, linked.subscription
+
+    def acknowledge() -> Pending[None]:
+        number = number_of(command)
+        if command.ack_type == CommandAck.Individual:
+            return transactions.acknowledge(number, subscription, list(_individual(linked, command)))
+        up_to = _up_to(linked, command) if len(command.message_id) == 1 else None
+        if up_to is None:
+            raise NotAllowed("everything up to a message is acknowledged by naming one that there is")
+        return transactions.acknowledge_cumulative(number, subscription, *up_to)
+
+    def succeed(_: None) -> None:
+        if command.HasField("request_id"):
+            link.send(
+                CommandAckResponse(
+                    consumer_id=command.consumer_id,
+                    request_id=command.request_id,
+                    txnid_least_bits=command.txnid_least_bits,
+                    txnid_most_bits=command.txnid_most_bits,
+                )
+            )
+
+    Pending.attempt(acknowledge).settle(succeed, lambda error: _answer_error(link, command, error))
 
 
 def _answer(link: Link, command: CommandAck, linked: LinkedConsumer) -> None:

@@ -13,7 +13,7 @@ Source: Pulsar binary protocol specification 3.0, "Message"; broker entry metada
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from millstream.broker.subscriptions import Delivery, FrameSource
@@ -26,6 +26,7 @@ from millstream.wire.pulsar.ack_set import encode_ack_set, open_messages
 from millstream.wire.pulsar.entry import broker_entry_prefix, read_entry
 from millstream.wire.pulsar.errors import InvalidEntry
 from millstream.wire.pulsar.hot_commands import encode_message
+from millstream.wire.pulsar.message_heads import MessageHeads
 
 __all__ = ["Encoded", "MessageEncoder"]
 
@@ -72,6 +73,7 @@ class MessageEncoder:
     broker_metadata: bool
     tells_epoch: bool
     keeps_ids: bool
+    _heads: MessageHeads | None = field(default=None, init=False)
 
     def encode(self, deliveries: Iterable[Delivery], epoch: int, remembered: Remembered) -> Encoded:
         """Encode the deliveries of one turn.
@@ -83,25 +85,16 @@ class MessageEncoder:
         """
         encoded = Encoded([], [])
         told_epoch = epoch if self.tells_epoch else None
-        out, consumer_id, ledger_id, shown = encoded.buffers, self.consumer_id, self.ledger_id, self.shown
+        heads = self._heads
+        if heads is None or heads.epoch != told_epoch:
+            heads = self._heads = MessageHeads(self.consumer_id, self.ledger_id, self.shown, told_epoch)
+        head_of, append = heads.head, encoded.buffers.append
         plain = not (self.strips_checksum or self.broker_metadata or self.source is not None)
         for delivery in deliveries:
             header, frame, redeliveries, wanted = delivery
-            if plain and wanted is None and header.magic == Magic.PULSAR_ENTRY:
-                data = frame[HEADER_BYTES:]
-                out.append(
-                    encode_message(
-                        consumer_id,
-                        ledger_id,
-                        header.base_offset,
-                        shown,
-                        len(data),
-                        redeliveries,
-                        (),
-                        told_epoch,
-                    )
-                )
-                out.append(data)
+            if plain and wanted is None and not redeliveries and header.magic == Magic.PULSAR_ENTRY:
+                append(head_of(header.base_offset, len(frame) - HEADER_BYTES))
+                append(frame[HEADER_BYTES:])
             else:
                 self._encode_pieces(encoded, delivery, told_epoch, remembered)
         return encoded

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from millstream.broker import errors as broker
-from millstream.broker import namespaces, schemas, subscriptions
+from millstream.broker import namespaces, schemas, subscriptions, transactions
 from millstream.model.errors import IoFailed, MillstreamError
 from millstream.sessions.pulsar import errors
 from millstream.storage import errors as storage
@@ -25,6 +25,8 @@ _CODES: Final[Mapping[type[Exception], ServerError]] = {
     broker.InvalidPartitionCount: ServerError.NotAllowedError,
     broker.TopicTerminated: ServerError.TopicTerminatedError,
     broker.ProducerBusy: ServerError.ProducerBusy,
+    broker.ProducersHeld: ServerError.ProducerBlockedQuotaExceededError,
+    broker.ProducersRefused: ServerError.ProducerBlockedQuotaExceededException,
     broker.ProducerFenced: ServerError.ProducerFenced,
     namespaces.UnknownTenant: ServerError.TopicNotFound,
     namespaces.UnknownNamespace: ServerError.TopicNotFound,
@@ -38,6 +40,10 @@ _CODES: Final[Mapping[type[Exception], ServerError]] = {
     subscriptions.PolicyMismatch: ServerError.ConsumerAssignError,
     subscriptions.SubscriptionNotFound: ServerError.SubscriptionNotFound,
     subscriptions.SubscriptionGone: ServerError.ServiceNotReady,
+    subscriptions.AcknowledgementConflict: ServerError.TransactionConflict,
+    transactions.TransactionNotFound: ServerError.TransactionNotFound,
+    transactions.InvalidTransactionState: ServerError.InvalidTxnStatus,
+    transactions.TransactionError: ServerError.NotAllowedError,
     storage.DiskFull: ServerError.PersistenceError,
     storage.LogFailed: ServerError.PersistenceError,
     MetadataFailed: ServerError.MetadataError,
@@ -45,6 +51,7 @@ _CODES: Final[Mapping[type[Exception], ServerError]] = {
     errors.NotReady: ServerError.ServiceNotReady,
     errors.ConsumerNotFound: ServerError.ConsumerNotFound,
     errors.TooManyConsumers: ServerError.ConsumerBusy,
+    errors.CoordinatorNotFound: ServerError.TransactionCoordinatorNotFound,
     errors.MessageUnknown: ServerError.ServiceNotReady,
     errors.UnknownListener: ServerError.ServiceNotReady,
     IoFailed: ServerError.PersistenceError,

@@ -5,6 +5,7 @@ SessionError
 ├── ConsumerNotFound a consumer that is not connected, or not any more
 ├── NotReady         something of the same name is under way: the client is to try again
 ├── TooManyConsumers the namespace does not let as many consumers connect
+├── CoordinatorNotFound  a transaction coordinator that does not exist
 ├── MessageUnknown   a message that came before, of which it is not known yet whether it is safe
 └── UnknownListener  an advertised listener that the server does not have
 """
@@ -13,6 +14,7 @@ from millstream.model.errors import MillstreamError
 
 __all__ = [
     "ConsumerNotFound",
+    "CoordinatorNotFound",
     "MessageUnknown",
     "NotAllowed",
     "NotReady",
@@ -48,3 +50,7 @@ class NotReady(SessionError):
 
 class TooManyConsumers(SessionError):
     """The namespace does not let as many consumers connect."""
+
+
+class CoordinatorNotFound(SessionError):
+    """There is no transaction coordinator of that number."""

@@ -1,5 +1,6 @@
 """What the subscription rules ask of a stored frame: its key, and when it may be delivered."""
 
+import struct
 from typing import Final
 
 from millstream.model.frame import HEADER_BYTES, FrameHeader, Magic
@@ -10,7 +11,10 @@ from millstream.wire.pulsar.sticky_key import sticky_key
 
 __all__ = ["EntryInspector"]
 
+_UINT32: Final = struct.Struct(">I")
 _CHECKSUM_MAGIC: Final = 0x0E01
+_CHECKSUM_BYTES: Final = 6
+"""Bytes of the magic number and the checksum, in entries that have one."""
 _DELIVER_AT_TAG: Final = b"\x98\x01"
 """What stands before deliver_at_time, field 19, in the metadata's bytes."""
 
@@ -30,7 +34,7 @@ class EntryInspector:
         self._translations = translations
 
     def is_hidden(self, header: FrameHeader, frame: memoryview) -> bool:
-        """Whether a transactional frame is not for consumers: never, while no transaction can be aborted."""
+        """Whether a transactional frame is not for consumers: never. Which are aborted, the broker knows."""
         return False
 
     def sticky_key(self, header: FrameHeader, frame: memoryview) -> bytes:
@@ -56,11 +60,11 @@ class EntryInspector:
         if header.magic != Magic.PULSAR_ENTRY:
             return 0
         # Almost no entry has the field. Looking for its tag costs a tenth of decoding; a chance hit does no harm.
-        size = int.from_bytes(frame[HEADER_BYTES : HEADER_BYTES + 4], "big")
-        start = HEADER_BYTES + 4
+        (size,) = _UINT32.unpack_from(frame, HEADER_BYTES)
+        start = HEADER_BYTES + _UINT32.size
         if size >> 16 == _CHECKSUM_MAGIC:
-            size = int.from_bytes(frame[start + 2 : start + 6], "big")
-            start += 6
+            (size,) = _UINT32.unpack_from(frame, HEADER_BYTES + _CHECKSUM_BYTES)
+            start += _CHECKSUM_BYTES
         if _DELIVER_AT_TAG not in bytes(frame[start : start + size]):
             return 0
         try:

@@ -57,7 +57,8 @@ def _last_entry(linked: LinkedConsumer) -> tuple[int, int, int]:
     translations = linked.link.shared.translations
     where = linked.place.topic.id, linked.place.partition
     inspector = EntryInspector(where, translations)
-    offset = log.end_offset - 1
+    partition = linked.partition
+    offset = partition.stable_offset - 1
     for _ in range(_STEPS_MAX):
         if offset < log.start_offset:
             return _NOTHING
@@ -68,7 +69,8 @@ def _last_entry(linked: LinkedConsumer) -> tuple[int, int, int]:
         frame = data[: header.size]
         offset = header.base_offset - 1
         if header.attributes & Attributes.CONTROL or (
-            header.attributes & Attributes.TRANSACTIONAL and inspector.is_hidden(header, frame)
+            header.attributes & Attributes.TRANSACTIONAL
+            and (partition.is_aborted(header.base_offset) or inspector.is_hidden(header, frame))
         ):
             continue
         end = header.last_offset + 1

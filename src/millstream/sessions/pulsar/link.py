@@ -67,6 +67,7 @@ class Link:
         features: what the client says it can do.
         producers, consumers: by the numbers that the client gave them.
         watchers: what looks for topics that come and go, by the client's numbers.
+        volatile_in_flight: messages to topics that keep nothing whose receipts are not sent yet.
         closed: whether the connection is gone.
     """
 
@@ -78,6 +79,7 @@ class Link:
     producers: dict[int, Attached] = field(default_factory=dict)
     consumers: dict[int, Attached] = field(default_factory=dict)
     watchers: dict[int, Callable[[], None]] = field(default_factory=dict)
+    volatile_in_flight: int = 0
     closed: bool = False
     receipts: Receipts = field(init=False)
     _probes: list[Pending[bool]] = field(default_factory=list)

@@ -3,9 +3,12 @@
 Source: Pulsar binary protocol specification 3.0, "Service discovery".
 """
 
+from typing import Final
+
 from millstream.broker.errors import UnknownTopic
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending, settled
+from millstream.model.topic_name import TopicName
 from millstream.sessions.pulsar.error_table import code_of
 from millstream.sessions.pulsar.errors import UnknownListener
 from millstream.sessions.pulsar.link import Link
@@ -19,6 +22,9 @@ from millstream.wire.pulsar.pulsar_pb2 import (
 )
 
 __all__ = ["handle_lookup", "handle_partitioned_metadata"]
+
+COORDINATOR_TOPIC: Final = TopicName("pulsar", "system", "transaction_coordinator_assign")
+"""What clients look up to find the transaction coordinators, as if each was a partition of it. There is no such topic."""
 
 
 def handle_partitioned_metadata(link: Link, command: CommandPartitionedTopicMetadata) -> None:
@@ -54,6 +60,9 @@ def handle_partitioned_metadata(link: Link, command: CommandPartitionedTopicMeta
 def _partitions(link: Link, command: CommandPartitionedTopicMetadata) -> Pending[int]:
     name = parse_name(command.topic)
     broker = link.broker
+    if name.base == COORDINATOR_TOPIC:
+        broker.transactions.check_enabled()
+        return settled(0 if name.partition is not None else 1)
     broker.namespaces.get(name.topic.tenant, name.topic.namespace)
     if not name.persistent:
         return settled(0)
@@ -74,7 +83,8 @@ def handle_lookup(link: Link, command: CommandLookupTopic) -> None:
     """Tell where a topic is served: here, at the address that was asked for."""
     try:
         name = parse_name(command.topic)
-        link.broker.namespaces.get(name.topic.tenant, name.topic.namespace)
+        if name.base != COORDINATOR_TOPIC:
+            link.broker.namespaces.get(name.topic.tenant, name.topic.namespace)
         listener = command.advertised_listener_name
         endpoint = link.peer.endpoint(listener or "pulsar") or (None if listener else link.peer.endpoint(""))
         if endpoint is None:

@@ -76,8 +76,8 @@ def parse_name(text: str) -> PulsarName:
     for part in (tenant, namespace):
         if not _PART.fullmatch(part) or len(part) > _NAME_BYTES_MAX:
             raise InvalidTopicName(f"{part!r} is not the name of a tenant or a namespace")
-    if not name or len(name.encode()) > _NAME_BYTES_MAX:
-        raise InvalidTopicName(f"a topic's name has 1 to {_NAME_BYTES_MAX} bytes")
+    if not name or len(name.encode()) > _NAME_BYTES_MAX or not name.isprintable():
+        raise InvalidTopicName(f"a topic's name has 1 to {_NAME_BYTES_MAX} bytes of printable text")
     topic = TopicName(tenant, namespace, name)
     partition = _PARTITION.fullmatch(name)
     if partition is None:

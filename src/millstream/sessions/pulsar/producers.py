@@ -6,6 +6,8 @@ Source: Pulsar binary protocol specification 3.0, "Producer"; access modes, PIP-
 from typing import Final
 
 from millstream.broker.deduplication import Deduplicator
+from millstream.broker.errors import ProducersHeld, ProducersRefused
+from millstream.broker.namespaces import BacklogAction
 from millstream.broker.producers import AccessMode, Producer
 from millstream.broker.subscriptions import StartAt
 from millstream.model.errors import MillstreamError
@@ -28,7 +30,7 @@ from millstream.wire.pulsar.pulsar_pb2 import (
     ProducerAccessMode,
 )
 
-__all__ = ["LinkedProducer", "handle_close_producer", "handle_producer"]
+__all__ = ["LinkedProducer", "access_mode", "check_producer_count", "handle_close_producer", "handle_producer"]
 
 _PRODUCERS_MAX: Final = 10_000
 """Producers of one connection: clients have one for each topic and partition that they write to."""
@@ -96,13 +98,24 @@ def handle_producer(link: Link, command: CommandProducer) -> None:
         # Asked a second time, because the answer took too long: it is the same answer.
         _succeed(link, command.request_id, there, b"")
         return
-    if there is None and len(link.producers) >= _PRODUCERS_MAX:
+    check_producer_count(link, number)
+    mode = access_mode(command)
+    connecting = link_place(link, command.topic).chain(lambda place: _connect(link, command, mode, place))
+    link.answer(command.request_id, connecting, lambda _: None)
+
+
+def check_producer_count(link: Link, number: int) -> None:
+    """Refuse a producer over the limit of a connection. Raises NotAllowed."""
+    if number not in link.producers and len(link.producers) >= _PRODUCERS_MAX:
         raise NotAllowed(f"a connection has at most {_PRODUCERS_MAX} producers")
+
+
+def access_mode(command: CommandProducer) -> AccessMode:
+    """Who may write beside a producer. Raises NotAllowed: it asks for something that does not exist."""
     mode = _MODES.get(command.producer_access_mode)
     if mode is None:
         raise NotAllowed(f"there is no access mode {command.producer_access_mode}")
-    connecting = link_place(link, command.topic).chain(lambda place: _connect(link, command, mode, place))
-    link.answer(command.request_id, connecting, lambda _: None)
+    return mode
 
 
 def _connect(link: Link, command: CommandProducer, mode: AccessMode, place: Place) -> Pending[None]:
@@ -110,6 +123,7 @@ def _connect(link: Link, command: CommandProducer, mode: AccessMode, place: Plac
         place.partition
     ].check_open()  # the client learns at once that nothing can be written there
     _check_count(link, place)
+    _check_backlog(link, place)
     schema = command.schema if command.HasField("schema") else None
     registered = register_producer_schema(link, place.topic, schema)
     return registered.chain(
@@ -117,6 +131,14 @@ def _connect(link: Link, command: CommandProducer, mode: AccessMode, place: Plac
             lambda _: _enter(link, command, mode, place, version)
         )
     )
+
+
+def _check_backlog(link: Link, place: Place) -> None:
+    """Keep producers out while a subscription is too far behind. Raises ProducersHeld, ProducersRefused."""
+    quota = link.broker.backlogs.closed_by(place.topic, place.partition)
+    if quota is not None:
+        error = ProducersHeld if quota.action is BacklogAction.HOLD_PRODUCERS else ProducersRefused
+        raise error("a subscription is further behind than its namespace allows")
 
 
 def _check_count(link: Link, place: Place) -> None:

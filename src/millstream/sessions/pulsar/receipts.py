@@ -26,26 +26,34 @@ class Receipts:
 
     def __init__(self, link: "Link") -> None:
         self._link = link
-        self._due: deque[tuple[Pending[None] | None, Callable[[], bytes], Callable[[Refusal], bytes]]] = deque()
+        self._due: deque[tuple[Pending[None] | None, Callable[[], bytes], Callable[[Refusal], bytes], int]] = deque()
+        self._waiting = 0
         self._flush_due = False
         self._holding = False
 
     def add(
-        self, durable: Pending[None] | None, receipt: Callable[[], bytes], refusal: Callable[[Refusal], bytes]
+        self,
+        durable: Pending[None] | None,
+        receipt: Callable[[], bytes],
+        refusal: Callable[[Refusal], bytes],
+        *,
+        count: int = 1,
     ) -> None:
-        """Add one.
+        """Add one, or those of several messages.
 
         Args:
             durable: what it waits for; None for nothing.
             receipt: makes it.
             refusal: makes what is sent instead if that failed.
+            count: of the messages that it is for.
         """
-        self._due.append((durable, receipt, refusal))
+        self._due.append((durable, receipt, refusal, count))
+        self._waiting += count
         if durable is not None and not durable.done:
             # One callback for all that wait for the same flush: whoever is first sends them all.
             if len(self._due) == 1 or self._due[-2][0] is not durable:
                 durable.when_done(self._settled)
-            if len(self._due) >= _WAITING_MAX and not self._holding:
+            if self._waiting >= _WAITING_MAX and not self._holding:
                 self._holding = True
                 self._link.peer.hold()
         else:
@@ -57,11 +65,18 @@ class Receipts:
             self._link.broker.runtime.call_soon(self._flush)
 
     def _flush(self) -> None:
+        """Do what is due, if `send_ready` has not done so."""
+        if self._flush_due:
+            self.send_ready()
+
+    def send_ready(self) -> None:
+        """Send those at the head that wait for nothing any more, in one write."""
         self._flush_due = False
         out: list[bytes] = []
         due = self._due
         while due and (due[0][0] is None or due[0][0].done):
-            durable, receipt, refusal = due.popleft()
+            durable, receipt, refusal, count = due.popleft()
+            self._waiting -= count
             try:
                 if durable is not None:
                     durable.result()
@@ -70,6 +85,6 @@ class Receipts:
                 out.append(refusal(error))
         if out:
             self._link.write([b"".join(out)])
-        if self._holding and len(due) < _WAITING_MAX // 2:
+        if self._holding and self._waiting < _WAITING_MAX // 2:
             self._holding = False
             self._link.peer.release()

@@ -1,8 +1,8 @@
 """What the sessions remember of a subscription, for as long as the subscription is in memory.
 
 An entry that clients get is a whole frame of the log, but for two cases: a frame of another protocol that is too
-large for one entry comes as several, and a batch whose first messages are acknowledged already may come as an entry of
-the others. Acknowledgements of such entries are those of parts of a frame.
+large for one entry comes as several, and a batch whose first messages are acknowledged already may come as an entry
+of the others. Acknowledgements of such entries are those of parts of a frame.
 """
 
 from dataclasses import dataclass, field

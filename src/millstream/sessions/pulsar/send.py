@@ -9,13 +9,16 @@ Source: Pulsar binary protocol specification 3.0, "Send"; deduplication, PIP-6.
 from typing import Final
 
 from millstream.broker.deduplication import Deduplicator, Verdict
+from millstream.broker.transactions import TransactionError
 from millstream.model.errors import MillstreamError
-from millstream.model.frame import read_frame_header
+from millstream.model.frame import read_frame_header, transaction_fields
 from millstream.model.pending import Pending
 from millstream.sessions.pulsar.error_table import Refusal, code_of
 from millstream.sessions.pulsar.errors import MessageUnknown, NotAllowed
 from millstream.sessions.pulsar.link import Link
 from millstream.sessions.pulsar.producers import LinkedProducer
+from millstream.sessions.pulsar.transaction_ids import has_transaction, number_of
+from millstream.sessions.pulsar.volatile_producers import VolatileProducer, send_volatile
 from millstream.wire.pulsar.entry import Entry, check_entry
 from millstream.wire.pulsar.errors import MalformedFrame
 from millstream.wire.pulsar.frames import encode_command
@@ -24,7 +27,7 @@ from millstream.wire.pulsar.limits import MESSAGE_BYTES_MAX
 from millstream.wire.pulsar.pulsar_pb2 import CommandSend, CommandSendError
 from millstream.wire.pulsar.stored_frame import build_frame
 
-__all__ = ["handle_send"]
+__all__ = ["handle_send", "send_error"]
 
 _FRAME_BYTES_MAX: Final = MESSAGE_BYTES_MAX + 64 * 1024
 """Bytes of a stored entry: the largest message, its metadata and the frame's own header."""
@@ -39,13 +42,15 @@ def handle_send(link: Link, command: CommandSend, data: memoryview) -> None:
         MalformedFrame: there is no such producer. One that the server parted from a moment ago is passed over.
     """
     linked = link.producers.get(command.producer_id)
-    if not isinstance(linked, LinkedProducer) or not linked.ready:
+    if not isinstance(linked, LinkedProducer | VolatileProducer) or not linked.ready:
         if link.was_evicted(command.producer_id):
             return
         raise MalformedFrame(f"SEND for a producer {command.producer_id} that is not connected")
     try:
-        entry = check_entry(data)
-        _store(link, linked, command, data, entry)
+        if isinstance(linked, LinkedProducer):
+            _store(link, linked, command, data, check_entry(data))
+        else:
+            send_volatile(link, linked, command, data)
     except (MillstreamError, OSError) as error:
         _refuse(link, command, error)
 
@@ -65,15 +70,35 @@ def _store(link: Link, linked: LinkedProducer, command: CommandSend, data: memor
             return
         if verdict is Verdict.UNKNOWN and not entry.is_chunk:
             raise MessageUnknown("the message came before, and is not safe yet")
-    frame = memoryview(build_frame(data, entry))
+    frame, number = _framed(link, linked, command, data, entry)
     partition = linked.partition
     appended = partition.append(frame, read_frame_header(frame), all_replicas=True, bytes_max=_FRAME_BYTES_MAX)
+    next_offset = appended.base_offset + entry.message_count
+    if number is not None:
+        link.broker.transactions.wrote(number, partition, appended.base_offset, next_offset)
     durable = partition.durable()
     if deduplicator is not None and not partial:
         deduplicator.pushed(name, highest)
-        next_offset = appended.base_offset + entry.message_count
         _note(deduplicator, name, highest, next_offset, durable)
     _answer(link, linked, command, appended.base_offset, durable)
+
+
+def _framed(
+    link: Link, linked: LinkedProducer, command: CommandSend, data: memoryview, entry: Entry
+) -> tuple[memoryview, int | None]:
+    """The frame of an entry, and the number of the transaction that it is a part of."""
+    if not has_transaction(command):
+        return memoryview(build_frame(data, entry)), None
+    try:
+        number = number_of(command)
+        link.broker.transactions.check_writer(number, linked.place.topic, linked.place.partition)
+    except TransactionError as error:
+        # Of all that may be wrong with a transaction, clients tell their user this one only, and repeat the others.
+        raise NotAllowed(str(error)) from None
+    epoch, sequence = transaction_fields(number)
+    return memoryview(
+        build_frame(data, entry, producer_epoch=epoch, base_sequence=sequence, transactional=True)
+    ), number
 
 
 def _note(
@@ -104,10 +129,11 @@ def _answer(
     def receipt() -> bytes:
         return encode_send_receipt(number, sequence_id, ledger_id, entry_id, partition, highest)
 
-    link.receipts.add(durable, receipt, lambda error: _refusal(number, sequence_id, error))
+    link.receipts.add(durable, receipt, lambda error: send_error(number, sequence_id, error))
 
 
-def _refusal(number: int, sequence_id: int, error: Refusal) -> bytes:
+def send_error(number: int, sequence_id: int, error: Refusal) -> bytes:
+    """The frame of a SEND_ERROR."""
     return encode_command(
         CommandSendError(producer_id=number, sequence_id=sequence_id, error=code_of(error), message=str(error))
     )
@@ -115,5 +141,5 @@ def _refusal(number: int, sequence_id: int, error: Refusal) -> bytes:
 
 def _refuse(link: Link, command: CommandSend, error: Refusal) -> None:
     """Tell a producer that a message was not taken, behind the receipts of what was."""
-    refusal = _refusal(command.producer_id, command.sequence_id, error)
+    refusal = send_error(command.producer_id, command.sequence_id, error)
     link.receipts.add(None, lambda: refusal, lambda _: refusal)

@@ -1,6 +1,7 @@
 """The Pulsar protocol, as the server sees it: a broker in, a session for each connection out."""
 
 from millstream.broker.broker import Broker
+from millstream.sessions.pulsar.compaction import PulsarFrameRecords
 from millstream.sessions.pulsar.link import PulsarShared
 from millstream.sessions.pulsar.session import PulsarSession
 from millstream.sessions.session import Peer, Session
@@ -17,6 +18,7 @@ class PulsarService:
 
     def __init__(self, broker: Broker) -> None:
         self._shared = PulsarShared(broker)
+        broker.compaction.records = PulsarFrameRecords()
 
     def session(self, peer: Peer) -> Session:
         """Make the session of a new connection."""

@@ -3,6 +3,7 @@
 from millstream.model.errors import MillstreamError
 from millstream.model.runtime import Timer
 from millstream.sessions.pulsar.link import KEEP_ALIVE_MS, Link, PulsarShared
+from millstream.sessions.pulsar.plain_runs import PlainRuns
 from millstream.sessions.pulsar.table import HANDLERS
 from millstream.sessions.session import Answer, Peer
 from millstream.wire.errors import WireError
@@ -25,6 +26,7 @@ class PulsarSession:
 
     def __init__(self, shared: PulsarShared, peer: Peer) -> None:
         self._link = Link(shared, peer)
+        self._plain_runs = PlainRuns(self._link)
         self._runtime = shared.broker.runtime
         self._heard_ms = self._runtime.monotonic_ms()
         self._asked = False
@@ -40,9 +42,8 @@ class PulsarSession:
         Raises:
             WireError: the connection is to be closed.
         """
-        self._heard_ms = self._runtime.monotonic_ms()
-        self._asked = False
-        self._link.heard()
+        if self._plain_runs.take(frame):
+            return None
         command, entry = read_frame(frame)
         handler = HANDLERS.get(command.type)
         if handler is None:
@@ -64,6 +65,14 @@ class PulsarSession:
                 raise MalformedFrame(f"{handler.name}: {error}") from None
             link.refuse(request_id, error)
         return None
+
+    def served(self) -> None:
+        """Store the plain messages that one read brought, and send the receipts that are due."""
+        self._plain_runs.store()
+        self._heard_ms = self._runtime.monotonic_ms()
+        self._asked = False
+        self._link.heard()
+        self._link.receipts.send_ready()
 
     def _look(self) -> None:
         """Ask a silent peer whether it is there; give up one that has not answered."""
@@ -89,6 +98,7 @@ class PulsarSession:
     def close(self) -> None:
         """Let go of all producers and consumers: the client is gone."""
         link = self._link
+        self._plain_runs.store()
         link.closed = True
         self._timer.cancel()
         link.lost()

@@ -13,42 +13,73 @@ from millstream.sessions.pulsar.consumers import LinkedConsumer
 from millstream.sessions.pulsar.errors import NotAllowed, NotReady, TooManyConsumers
 from millstream.sessions.pulsar.link import Link
 from millstream.sessions.pulsar.names import Place
+from millstream.sessions.pulsar.schemas import check_consumer_schema
 from millstream.sessions.pulsar.subscribe_request import check_subscribe, encoder_for, subscribing
 from millstream.sessions.pulsar.topics import link_place
 from millstream.wire.pulsar.pulsar_pb2 import CommandSubscribe, CommandSuccess
 
-__all__ = ["handle_subscribe"]
+__all__ = ["check_consumer_count", "handle_subscribe"]
 
 _CONSUMERS_MAX: Final = 10_000
 """Consumers of one connection: clients have one for each topic and partition that they read."""
 
 
+class _Arriving:
+    """Holds the number of a consumer whose topic is still being looked for, or made."""
+
+    def resume(self) -> None:
+        """Nothing is held back yet."""
+
+    def close(self) -> None:
+        """Nothing is connected yet; that the number was let go of is what counts."""
+
+
+def check_consumer_count(link: Link) -> None:
+    """Refuse a consumer over the limit of a connection. Raises NotAllowed."""
+    if len(link.consumers) >= _CONSUMERS_MAX:
+        raise NotAllowed(f"a connection has at most {_CONSUMERS_MAX} consumers")
+
+
 def handle_subscribe(link: Link, command: CommandSubscribe) -> None:
     """Connect a consumer."""
-    there = link.consumers.get(command.consumer_id)
+    number = command.consumer_id
+    there = link.consumers.get(number)
     if isinstance(there, LinkedConsumer) and there.ready:
         # Asked a second time, because the answer took too long: it is the same answer.
         link.send(CommandSuccess(request_id=command.request_id))
         return
-    if len(link.consumers) >= _CONSUMERS_MAX:
-        raise NotAllowed(f"a connection has at most {_CONSUMERS_MAX} consumers")
+    if there is not None:
+        raise NotReady(f"the consumer {number} is being connected already")
+    check_consumer_count(link)
     check_subscribe(command)
+    arriving = link.consumers[number] = _Arriving()
+
+    def check(place: Place) -> Pending[Place]:
+        schema = command.schema if command.HasField("schema") else None
+        return check_consumer_schema(link, place.topic, schema).then(lambda _: place)
+
+    def connect(place: Place) -> Pending[bool]:
+        if link.consumers.get(number) is not arriving:
+            return settled(False)
+        return _connect(link, command, place)
+
+    def forget(_: Pending[bool]) -> None:
+        if link.consumers.get(number) is arriving:
+            del link.consumers[number]
+
     placed = link_place(link, command.topic, create=command.force_topic_creation)
-    connected = placed.chain(lambda place: _connect(link, command, place))
+    connected = placed.chain(check).chain(connect)
+    connected.when_done(forget)
     link.answer(
         command.request_id,
         connected,
-        lambda connected: CommandSuccess(request_id=command.request_id) if connected else None,
+        lambda done: CommandSuccess(request_id=command.request_id) if done else None,
     )
 
 
 def _connect(link: Link, command: CommandSubscribe, place: Place) -> Pending[bool]:
     """Connect to the subscription; resolves with False if the client has given up meanwhile."""
-    if link.closed:
-        return settled(False)
     number = command.consumer_id
-    if number in link.consumers:
-        raise NotReady(f"the consumer {number} is being connected already")
     _check_counts(link, command.subscription, place)
     request = subscribing(link, command, place)
     linked = LinkedConsumer(link, number, place, encoder_for(link, command, place, request))

@@ -3,7 +3,7 @@
 from typing import Final
 
 from millstream.broker.partition import Partition
-from millstream.broker.subscriptions import KeySharedPolicy, StartAt, Subscribing, SubscriptionKind
+from millstream.broker.subscriptions import FrameSource, KeySharedPolicy, StartAt, Subscribing, SubscriptionKind
 from millstream.model.frame import read_frame_header
 from millstream.sessions.pulsar.delivery import MessageEncoder
 from millstream.sessions.pulsar.errors import NotAllowed
@@ -11,9 +11,10 @@ from millstream.sessions.pulsar.inspector import EntryInspector
 from millstream.sessions.pulsar.link import Link
 from millstream.sessions.pulsar.message_ids import ledger_id_of, place_of
 from millstream.sessions.pulsar.names import Place, topic_text
+from millstream.sessions.pulsar.translations import Where
 from millstream.wire.pulsar.pulsar_pb2 import CommandSubscribe, KeySharedMeta, KeySharedMode
 
-__all__ = ["KINDS", "check_subscribe", "encoder_for", "subscribing"]
+__all__ = ["KINDS", "check_subscribe", "encoder_for", "key_shared_policy", "message_encoder", "subscribing"]
 
 KINDS: Final = {
     CommandSubscribe.Exclusive: SubscriptionKind.EXCLUSIVE,
@@ -62,6 +63,8 @@ def subscribing(link: Link, command: CommandSubscribe, place: Place) -> Subscrib
         start = _offset_for(partition, since_ms)
     elif not command.durable and command.HasField("start_message_id"):
         start = place_of(command.start_message_id, ledger_id_of(topic), partition)
+        if start == partition.log.start_offset:
+            start = StartAt.EARLIEST  # of what compaction has left, too
     return Subscribing(
         kind=KINDS[command.subType],
         consumer_name=command.consumer_name or broker.runtime.random_bytes(_GIVEN_NAME_BYTES).hex(),
@@ -71,8 +74,9 @@ def subscribing(link: Link, command: CommandSubscribe, place: Place) -> Subscrib
         may_create=creates is not False,
         priority=command.priority_level,
         epoch=command.consumer_epoch,
-        key_shared=_key_shared(command.keySharedMeta),
+        key_shared=key_shared_policy(command.keySharedMeta),
         ring_key=topic_text(topic.name) if place.shown < 0 else "",
+        source=broker.compaction.view(topic, place.partition) if command.read_compacted else None,
     )
 
 
@@ -82,7 +86,8 @@ def _offset_for(partition: Partition, timestamp_ms: int) -> int:
     return partition.log.end_offset if frame is None else read_frame_header(frame).base_offset
 
 
-def _key_shared(meta: KeySharedMeta) -> KeySharedPolicy:
+def key_shared_policy(meta: KeySharedMeta) -> KeySharedPolicy:
+    """How a consumer wants keys to be shared out."""
     ranges: tuple[tuple[int, int], ...] | None = None
     if meta.keySharedMode == KeySharedMode.STICKY:
         ranges = tuple((one.start, one.end) for one in meta.hashRanges)
@@ -91,14 +96,22 @@ def _key_shared(meta: KeySharedMeta) -> KeySharedPolicy:
 
 def encoder_for(link: Link, command: CommandSubscribe, place: Place, request: Subscribing) -> MessageEncoder:
     """What makes MESSAGE frames for the consumer."""
+    where = place.topic.id, place.partition
+    return message_encoder(link, command, ledger_id_of(place.topic), place.shown, where, request.source)
+
+
+def message_encoder(
+    link: Link, command: CommandSubscribe, ledger_id: int, shown: int, where: Where, source: FrameSource | None
+) -> MessageEncoder:
+    """The same, of what is not a partition with a log, too; see `MessageEncoder`."""
     version = link.protocol_version
     return MessageEncoder(
         consumer_id=command.consumer_id,
-        ledger_id=ledger_id_of(place.topic),
-        shown=place.shown,
-        where=(place.topic.id, place.partition),
+        ledger_id=ledger_id,
+        shown=shown,
+        where=where,
         translations=link.shared.translations,
-        source=request.source,
+        source=source,
         strips_checksum=version < _CHECKSUMS_FROM,
         broker_metadata=(
             link.shared.broker_entry_metadata

@@ -18,8 +18,12 @@ from millstream.sessions.pulsar import (
     send,
     subscribe,
     topic_lists,
+    transactions,
     unsubscribe,
+    volatile_consumers,
+    volatile_producers,
 )
+from millstream.sessions.pulsar.volatile_consumers import of_consumer, of_topic
 from millstream.wire.pulsar.pulsar_pb2 import BaseCommand
 
 __all__ = ["HANDLERS", "Handler"]
@@ -67,20 +71,41 @@ _ROWS: Final = (
     _row(BaseCommand.GET_TOPICS_OF_NAMESPACE, topic_lists.handle_get_topics),
     _row(BaseCommand.WATCH_TOPIC_LIST, topic_lists.handle_watch),
     _row(BaseCommand.WATCH_TOPIC_LIST_CLOSE, topic_lists.handle_unwatch),
-    _row(BaseCommand.PRODUCER, producers.handle_producer),
+    _row(BaseCommand.PRODUCER, of_topic(producers.handle_producer, volatile_producers.handle_producer)),
     _row(BaseCommand.SEND, send.handle_send, entry=True),
+    _row(BaseCommand.TC_CLIENT_CONNECT_REQUEST, transactions.handle_client_connect),
+    _row(BaseCommand.NEW_TXN, transactions.handle_new),
+    _row(BaseCommand.ADD_PARTITION_TO_TXN, transactions.handle_add_partitions),
+    _row(BaseCommand.ADD_SUBSCRIPTION_TO_TXN, transactions.handle_add_subscriptions),
+    _row(BaseCommand.END_TXN, transactions.handle_end),
+    _row(BaseCommand.END_TXN_ON_PARTITION, transactions.handle_end_on_partition),
+    _row(BaseCommand.END_TXN_ON_SUBSCRIPTION, transactions.handle_end_on_subscription),
     _row(BaseCommand.CLOSE_PRODUCER, producers.handle_close_producer),
     _row(BaseCommand.GET_SCHEMA, schemas.handle_get_schema),
     _row(BaseCommand.GET_OR_CREATE_SCHEMA, schemas.handle_get_or_create_schema),
-    _row(BaseCommand.SUBSCRIBE, subscribe.handle_subscribe),
-    _row(BaseCommand.FLOW, flow.handle_flow),
-    _row(BaseCommand.ACK, acks.handle_ack),
-    _row(BaseCommand.REDELIVER_UNACKNOWLEDGED_MESSAGES, redelivery.handle_redeliver),
-    _row(BaseCommand.SEEK, seek.handle_seek),
-    _row(BaseCommand.GET_LAST_MESSAGE_ID, last_message.handle_get_last_message_id),
-    _row(BaseCommand.CONSUMER_STATS, consumer_stats.handle_consumer_stats),
-    _row(BaseCommand.UNSUBSCRIBE, unsubscribe.handle_unsubscribe),
-    _row(BaseCommand.CLOSE_CONSUMER, unsubscribe.handle_close_consumer),
+    _row(BaseCommand.SUBSCRIBE, of_topic(subscribe.handle_subscribe, volatile_consumers.handle_subscribe)),
+    _row(BaseCommand.FLOW, of_consumer(flow.handle_flow, volatile_consumers.handle_flow)),
+    _row(BaseCommand.ACK, of_consumer(acks.handle_ack, volatile_consumers.handle_ack)),
+    _row(
+        BaseCommand.REDELIVER_UNACKNOWLEDGED_MESSAGES,
+        of_consumer(redelivery.handle_redeliver, volatile_consumers.handle_unheeded),
+    ),
+    _row(BaseCommand.SEEK, of_consumer(seek.handle_seek, volatile_consumers.handle_refused)),
+    _row(
+        BaseCommand.GET_LAST_MESSAGE_ID,
+        of_consumer(last_message.handle_get_last_message_id, volatile_consumers.handle_refused),
+    ),
+    _row(
+        BaseCommand.CONSUMER_STATS,
+        of_consumer(consumer_stats.handle_consumer_stats, volatile_consumers.handle_consumer_stats),
+    ),
+    _row(
+        BaseCommand.UNSUBSCRIBE, of_consumer(unsubscribe.handle_unsubscribe, volatile_consumers.handle_close_consumer)
+    ),
+    _row(
+        BaseCommand.CLOSE_CONSUMER,
+        of_consumer(unsubscribe.handle_close_consumer, volatile_consumers.handle_close_consumer),
+    ),
 )
 
 HANDLERS: Final[Mapping[int, Handler]] = {handler.type: handler for handler in _ROWS}

@@ -15,7 +15,7 @@ from crc32c import crc32c
 from millstream.broker.errors import UnknownTopic
 from millstream.sessions.pulsar.errors import NotAllowed
 from millstream.sessions.pulsar.link import Link
-from millstream.sessions.pulsar.names import is_partitioned, topic_text
+from millstream.sessions.pulsar.names import is_partitioned, parse_name, topic_text
 from millstream.wire.pulsar.pulsar_pb2 import (
     CommandGetTopicsOfNamespace,
     CommandGetTopicsOfNamespaceResponse,
@@ -52,6 +52,7 @@ def handle_get_topics(link: Link, command: CommandGetTopicsOfNamespace) -> None:
         command.namespace,
         matches,
         persistent=mode != CommandGetTopicsOfNamespace.NON_PERSISTENT,
+        volatile=mode != CommandGetTopicsOfNamespace.PERSISTENT,
     )
     found = topics_hash(names)
     unchanged = bool(command.topics_hash) and command.topics_hash == found
@@ -126,12 +127,14 @@ def _matcher(pattern: str) -> Matches | None:
     return lambda name: compiled.fullmatch(name) is not None
 
 
-def _list(link: Link, namespace: str, matches: Matches | None, *, persistent: bool = True) -> list[str]:
+def _list(
+    link: Link, namespace: str, matches: Matches | None, *, persistent: bool = True, volatile: bool = False
+) -> list[str]:
     """The names of a namespace's topics.
 
     Args:
         namespace: TENANT/NAMESPACE; the old form has a cluster between.
-        persistent: whether to list that domain.
+        persistent, volatile: which domains to list.
 
     Raises:
         UnknownTopic: there is no such namespace.
@@ -146,4 +149,9 @@ def _list(link: Link, namespace: str, matches: Matches | None, *, persistent: bo
             if topic.name[:2] == (tenant, name) and (matches is None or matches("/".join(topic.name))):
                 partitions = range(len(topic.partitions)) if is_partitioned(topic) else (-1,)
                 names += (topic_text(topic.name, partition=number) for number in partitions)
+    if volatile:
+        for kept_nowhere in broker.volatile:
+            whole = parse_name(topic_text(kept_nowhere.name, persistent=False))
+            if kept_nowhere.name[:2] == (tenant, name) and (matches is None or matches("/".join(whole.base))):
+                names.append(str(whole))
     return sorted(names)

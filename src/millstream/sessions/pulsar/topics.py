@@ -7,7 +7,7 @@ from millstream.model.pending import Pending, settled
 from millstream.sessions.pulsar.link import Link
 from millstream.sessions.pulsar.names import Place, PulsarName, find_place, is_partitioned, parse_name
 
-__all__ = ["auto_create", "creation_rule", "link_place", "partition_count"]
+__all__ = ["auto_create", "check_creation", "creation_rule", "link_place", "partition_count"]
 
 
 def link_place(link: Link, text: str, *, create: bool = True) -> Pending[Place]:
@@ -57,11 +57,18 @@ def auto_create(link: Link, name: PulsarName) -> Pending[Topic]:
     return broker.topics.get_or_create(name.topic, partitions=1)
 
 
+def check_creation(link: Link, name: PulsarName, *, create: bool) -> None:
+    """Check that a topic that is not there may come to be. Raises UnknownTopic, NamespaceError."""
+    allowed = creation_rule(link, name).allowed
+    if not (create and allowed):
+        raise UnknownTopic(f"there is no topic {name}")
+
+
 def creation_rule(link: Link, name: PulsarName) -> AutoTopicCreation:
     """Whether and how a topic comes to be when it is asked for. Raises NamespaceError: there is no such namespace."""
-    broker = link.broker
-    rule = broker.namespaces.get(name.topic.tenant, name.topic.namespace).policies.auto_topic_creation
-    return rule or AutoTopicCreation(allowed=broker.settings.auto_create_topics)
+    namespaces = link.broker.namespaces
+    namespace = namespaces.get(name.topic.tenant, name.topic.namespace)
+    return namespaces.auto_creation(namespace.tenant, namespace.name)
 
 
 def partition_count(topic: Topic) -> int:

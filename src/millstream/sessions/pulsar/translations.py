@@ -25,6 +25,7 @@ _OVERHEAD_BYTES: Final = 1024
 
 Where = tuple[UUID, int]
 """Topic id and partition."""
+_Name = tuple[Where, int, int]
 
 
 class Piece(NamedTuple):
@@ -67,7 +68,7 @@ class Translations:
     """The latest translations."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[Where, int], Translated] = OrderedDict()
+        self._kept: OrderedDict[_Name, Translated] = OrderedDict()
         self._kept_bytes = 0
 
     def of(self, where: Where, header: FrameHeader, frame: memoryview) -> Translated:
@@ -78,7 +79,8 @@ class Translations:
             header: of the frame.
             frame: the whole frame.
         """
-        name = where, header.base_offset
+        # The checksum tells a frame from what compaction has left of it.
+        name = where, header.base_offset, header.crc
         found = self._kept.get(name)
         if found is not None:
             self._kept.move_to_end(name)
@@ -93,7 +95,7 @@ class Translations:
         self._keep(name, translated)
         return translated
 
-    def _keep(self, name: tuple[Where, int], translated: Translated) -> None:
+    def _keep(self, name: _Name, translated: Translated) -> None:
         self._kept[name] = translated
         self._kept_bytes += translated.size_bytes
         while self._kept_bytes > _KEPT_BYTES_MAX:
@@ -111,7 +113,7 @@ def translate(records: Sequence[Record], first_offset: int, count: int) -> Trans
     if not records:
         return _UNREADABLE
     key = next((record.key for record in records if record.key is not None), None)
-    places = None if len(records) == count else sum(1 << record.offset - first_offset for record in records)
+    places = None if len(records) == count else _bits(records, first_offset, count)
     pieces: list[Piece] = []
     end = first_offset + count
     for start in range(first_offset, end, BATCH_MESSAGES_MAX):
@@ -123,3 +125,12 @@ def translate(records: Sequence[Record], first_offset: int, count: int) -> Trans
                 taken = places >> built.first_offset - first_offset & (1 << built.message_count) - 1
             pieces.append(Piece(built.first_offset, built.message_count, memoryview(built.data), taken))
     return Translated(tuple(pieces), key)
+
+
+def _bits(records: Sequence[Record], first_offset: int, count: int) -> int:
+    """The places of records among offsets, bit n for the n-th."""
+    bits = bytearray(count // 8 + 1)
+    for record in records:
+        place = record.offset - first_offset
+        bits[place >> 3] |= 1 << (place & 7)
+    return int.from_bytes(bits, "little")

@@ -1,4 +1,4 @@
-"""The hot loop of taking messages: reading a SEND and the metadata of its entry without making protobuf messages.
+"""The hot loops of taking messages: reading a SEND and its metadata, and writing receipts, without protobuf messages.
 
 Only what nearly all messages are made of is read here. Whatever is out of the ordinary (chunks, transactions,
 encryption, anything that may be wrong) is no plain message, and protobuf has the word: it alone refuses.
@@ -19,10 +19,12 @@ __all__ = [
     "IS_BATCH",
     "PRODUCER_ID",
     "PUBLISH_TIME",
+    "RECEIPT_BYTES_MAX",
     "ROOM_BYTES",
     "SEQUENCE_ID",
     "VALUES",
     "read_plain_send",
+    "write_receipts",
 ]
 
 COMPILED: Final = not __file__.endswith(".py")
@@ -38,6 +40,9 @@ BATCH_COUNT: Final = 43
 IS_BATCH: Final = 8
 ROOM_BYTES: Final = 9
 """Bytes of the payload, unpacked if it is compressed, as the metadata say."""
+
+RECEIPT_BYTES_MAX: Final = 80
+"""Bytes of the frame of a SEND_RECEIPT at most."""
 
 
 def read_plain_send(frame: memoryview, values: memoryview) -> int:
@@ -63,7 +68,7 @@ def read_plain_send(frame: memoryview, values: memoryview) -> int:
     values[6] = 0
     # producer_id, sequence_id, num_messages and highest_sequence_id, of which the first two must be there.
     seen = _scan(frame, 8, entry, values, 0, 0x4E, 0, 0, 0)
-    if seen & 0x06 != 0x06:
+    if seen < 0 or seen & 0x06 != 0x06:
         return -1
     position = entry + 10
     if frame[entry + 6] or frame[entry + 7] > 15:
@@ -152,3 +157,63 @@ def _scan(
             return -1
         seen |= 1 << number
     return seen
+
+
+def write_receipts(
+    out: memoryview,
+    producer_id: int,
+    ledger_id: int,
+    entry_id: int,
+    partition: int,
+    count: int,
+    sequence_ids: memoryview,
+    highest_sequence_ids: memoryview,
+    message_counts: memoryview,
+) -> int:
+    """Write the frames of SEND_RECEIPTs for entries that stand one behind the other.
+
+    Args:
+        out: room for RECEIPT_BYTES_MAX bytes each.
+        producer_id, ledger_id, entry_id, partition: as `encode_send_receipt`; the entry is the first one.
+        count: how many there are.
+        sequence_ids, highest_sequence_ids, message_counts: of each entry.
+
+    Returns:
+        Bytes written.
+    """
+    position = 0
+    for index in range(count):
+        start = position
+        # The sizes at 0 and 4, the lengths at 11 and of the message id are written when they are known.
+        out[start] = out[start + 1] = out[start + 2] = out[start + 4] = out[start + 5] = out[start + 6] = 0
+        out[start + 8] = 8
+        out[start + 9] = 7
+        out[start + 10] = 58
+        position = _number(out, start + 12, 8, producer_id)
+        position = _number(out, position, 16, sequence_ids[index])
+        out[position] = 26
+        length_at = position + 1
+        position = _number(out, position + 2, 8, ledger_id)
+        position = _number(out, position, 16, entry_id)
+        if partition >= 0:
+            position = _number(out, position, 24, partition)
+        out[length_at] = position - length_at - 1
+        if highest_sequence_ids[index]:
+            position = _number(out, position, 32, highest_sequence_ids[index])
+        out[start + 11] = position - start - 12
+        out[start + 7] = position - start - 8
+        out[start + 3] = position - start - 4
+        entry_id += message_counts[index]
+    return position
+
+
+def _number(out: memoryview, position: int, key: int, value: int) -> int:
+    """Write a field that is a number; returns the position behind it."""
+    out[position] = key
+    position += 1
+    while value > 127:
+        out[position] = (value & 127) | 128
+        position += 1
+        value >>= 7
+    out[position] = value
+    return position + 1

@@ -33,6 +33,8 @@ NEVER_ANSWERED = {
     broker_errors.ProducerError,  # producers of Kafka do not stay connected to a partition
     broker_errors.ProducerBusy,
     broker_errors.ProducerFenced,
+    broker_errors.ProducersHeld,
+    broker_errors.ProducersRefused,
     storage_errors.DataDirectoryInUse,  # before there are any clients
     storage_errors.DataDirectoryUnusable,
     wire_errors.MalformedMessage,  # the connection is closed

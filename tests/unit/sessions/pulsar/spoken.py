@@ -103,6 +103,7 @@ class Client:
         frame = bytearray(b"".join(encode_payload_command(body, [payload] if payload else [])))
         assert self.session.measure(memoryview(frame)) == len(frame)
         self.session.handle(memoryview(frame)[PREFIX_BYTES:])
+        self.session.served()
         self._conversation.runtime.run()
 
     def taken(self) -> list[Message]:

@@ -58,6 +58,7 @@ def test_the_suffix_of_a_partition(text: str, base: str, partition: int | None) 
         "persistent:///b/c",
         "persistent://a/b/",
         "persistent://a b/c/d",
+        "persistent://a/b/c\0",
         "persistent://a/b/" + "x" * 1025,
         "persistent://" + "a" * 1025 + "/b/c",
     ],

@@ -1,0 +1,402 @@
+"""Compaction: the last record of each key, and those without a key, for readers that want no more than that.
+
+A run reads a partition twice, up to where it may be read when the run begins: once to learn the last offset of each
+key, once to write what stays into a file. What an earlier run has left takes the place of the log up to its horizon,
+so that keys are kept whose records the log has no longer. A document says which file counts: a new one replaces the
+old one when the document lasts, whatever happens. The log itself is not touched.
+
+The run goes on in small steps between the work of others; files are written off the loop.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from enum import Enum
+from hashlib import blake2b
+from typing import Final, NamedTuple, Protocol
+from uuid import UUID
+
+from millstream.broker.documents import Documents
+from millstream.broker.errors import UnknownTopic
+from millstream.broker.partition import Partition
+from millstream.broker.topics import Topic
+from millstream.model.errors import IoFailed, MillstreamError
+from millstream.model.frame import Attributes, FrameHeader, read_frame_header
+from millstream.model.pending import Pending, settled
+from millstream.model.runtime import Runtime
+from millstream.storage.compacted import SUFFIX, CompactedDamaged, CompactedFile, CompactedWriter
+from millstream.storage.directory import DataDirectory
+from millstream.storage.files import Files
+
+__all__ = ["CompactedView", "Compaction", "CompactionState", "CompactionStatus", "FrameRecords", "KeyedRecord"]
+
+_log = logging.getLogger(__name__)
+COMPACTION_DOCUMENT: Final = "compaction"
+LANE: Final = "compaction"
+_STEP_BYTES: Final = 64 * 1024
+"""Bytes of frames that one step reads: some milliseconds, in which everyone else waits."""
+_WRITE_BYTES: Final = 1024 * 1024
+_KEY_BYTES_MAX: Final = 16
+"""Longer keys are kept in memory as digests, so that each takes no more than a short one."""
+_RUN_BYTES: Final = 4
+
+Place = tuple[UUID, int]
+Buffer = bytes | bytearray | memoryview
+Framed = tuple[FrameHeader, Buffer]
+
+
+class KeyedRecord(NamedTuple):
+    """One record, as far as compaction looks at it.
+
+    Args:
+        place: its index in its frame.
+        key: None for a record that stays whatever comes.
+        deletes: whether it says that there is nothing any more under its key.
+    """
+
+    place: int
+    key: bytes | None
+    deletes: bool
+
+
+class FrameRecords(Protocol):
+    """What only a session can read in a frame, and write."""
+
+    def keys(self, header: FrameHeader, frame: memoryview) -> Sequence[KeyedRecord]:
+        """The records of a frame; none if nobody can read it."""
+
+    def keep(self, header: FrameHeader, frame: memoryview, kept: Collection[int]) -> Buffer | None:
+        """A frame of the same offsets with some of its records only; None if it is to stay as it is."""
+
+
+class CompactionState(Enum):
+    """What has become of the latest run."""
+
+    NOT_RUN = "not run"
+    RUNNING = "running"
+    SUCCESS = "success"
+    ERROR = "error"
+
+
+class CompactionStatus(NamedTuple):
+    """The latest run on one partition.
+
+    Args:
+        state: what has become of it.
+        error: why it failed, "" if it did not.
+        horizon: the first offset that is not compacted.
+        size_bytes, records: of what compaction has left.
+    """
+
+    state: CompactionState
+    error: str
+    horizon: int
+    size_bytes: int
+    records: int
+
+
+class CompactedView:
+    """What compaction has left of a partition at the moment: a `FrameSource` that follows later runs.
+
+    Args:
+        place: the partition.
+        current: gives its file, None if there is none.
+    """
+
+    def __init__(self, place: Place, current: Callable[[Place], CompactedFile | None]) -> None:
+        self._place = place
+        self._current = current
+
+    @property
+    def horizon(self) -> int:
+        """The first offset that is not compacted."""
+        file = self._current(self._place)
+        return 0 if file is None else file.horizon
+
+    def read(self, offset: int, max_bytes: int) -> tuple[memoryview, int]:
+        """See `FrameSource.read`."""
+        file = self._current(self._place)
+        return (memoryview(b""), offset) if file is None else file.read(offset, max_bytes)
+
+    def last_frame(self) -> memoryview | None:
+        """The last frame that compaction has left; None if there is none. Raises OSError."""
+        file = self._current(self._place)
+        return None if file is None else file.last_frame()
+
+
+class Compaction:
+    """The compaction of all partitions.
+
+    Args:
+        runtime: time, and the lane for files.
+        directory: where the files lie.
+        documents: which of them count.
+
+    `records` is what runs work with that nobody asks for; a session layer sets it.
+    """
+
+    def __init__(self, runtime: Runtime, directory: DataDirectory, documents: Documents) -> None:
+        self._runtime = runtime
+        self._directory = directory
+        self._documents = documents
+        self._files: dict[Place, CompactedFile | None] = {}
+        self._running: dict[Place, Pending[None]] = {}
+        self._failed: dict[Place, str] = {}
+        self._seen_bytes: dict[Place, int] = {}
+        self.records: FrameRecords | None = None
+
+    def view(self, topic: Topic, index: int) -> CompactedView:
+        """What readers of a partition read instead of its log."""
+        return CompactedView((topic.id, index), self.current)
+
+    def current(self, place: Place) -> CompactedFile | None:
+        """The file that counts; None if the partition was not compacted."""
+        if place not in self._files:
+            document = self._documents.find(COMPACTION_DOCUMENT, _key(place))
+            self._files[place] = None if document is None else self._opened(place, document["file"])
+        return self._files[place]
+
+    def _opened(self, place: Place, name: str) -> CompactedFile | None:
+        try:
+            return CompactedFile(self._directory.files, f"{self._path(place)}/{name}")
+        except (CompactedDamaged, OSError) as error:
+            _log.error("compacted file unusable: the log is read instead reason=%s", error)
+            return None
+
+    def _path(self, place: Place) -> str:
+        return f"{self._directory.topic_path(place[0])}/{place[1]}"
+
+    def status(self, topic: Topic, index: int) -> CompactionStatus:
+        """What has become of the latest run on a partition."""
+        place = topic.id, index
+        file = self.current(place)
+        error = self._failed.get(place, "")
+        state = CompactionState.SUCCESS if file is not None else CompactionState.NOT_RUN
+        if error:
+            state = CompactionState.ERROR
+        if place in self._running:
+            state = CompactionState.RUNNING
+        if file is None:
+            return CompactionStatus(state, error, 0, 0, 0)
+        return CompactionStatus(state, error, file.horizon, file.size_bytes, file.records)
+
+    def compact_over(self, topic: Topic, index: int, threshold_bytes: int) -> None:
+        """Compact a partition if more than that was appended since the last run, or since the start after it."""
+        place, partition = (topic.id, index), topic.partitions[index]
+        fresh = self.current(place) is None
+        behind_bytes = (
+            partition.log.size_bytes if fresh else partition.appended_bytes - self._seen_bytes.get(place, 0)
+        )
+        if behind_bytes > threshold_bytes and self.records is not None:
+            self.compact(topic, index, self.records)
+
+    def compact(self, topic: Topic, index: int, records: FrameRecords) -> Pending[None]:
+        """Compact a partition; a run that is under way is joined.
+
+        Args:
+            topic, index: the partition; it exists.
+            records: reads and writes frames.
+
+        Returns:
+            Resolves once what the run has left counts, and lasts. Fails with UnknownTopic if the topic goes,
+            DiskFull, IoFailed, MetadataFailed.
+        """
+        place = topic.id, index
+        running = self._running.get(place)
+        if running is not None:
+            return running
+        self._failed.pop(place, None)
+        partition = topic.partitions[index]
+        self._seen_bytes[place] = partition.appended_bytes
+        path = self._path(place)
+        name = f"{partition.stable_offset:020}-{self._runtime.random_bytes(_RUN_BYTES).hex()}{SUFFIX}"
+        writer = CompactedWriter(self._directory.files, f"{path}/{name}")
+        run = _Run(self._runtime, partition, self.current(place), records, writer)
+        compacted = run.start().chain(lambda horizon: self._switch(place, name, horizon))
+        self._running[place] = compacted
+
+        def end(outcome: Pending[None]) -> None:
+            del self._running[place]
+            try:
+                outcome.result()
+            except (MillstreamError, OSError) as error:
+                self._failed[place] = str(error)
+                _log.warning("compaction failed partition=%d directory=%s reason=%s", index, path, error)
+                self._runtime.run_blocking(LANE, lambda: _discard(self._directory.files, writer))
+
+        compacted.when_done(end)
+        return compacted
+
+    def _switch(self, place: Place, name: str, horizon: int) -> Pending[None]:
+        """Let a new file count, and remove all others."""
+        document = {"file": name, "horizon": horizon}
+
+        def count(_: None) -> None:
+            self._files[place] = self._opened(place, name)
+            files, path = self._directory.files, self._path(place)
+            for other in files.list_directory(path):
+                if other.endswith(SUFFIX) and other != name:
+                    files.forget(f"{path}/{other}")
+            self._runtime.run_blocking(LANE, lambda: _remove_others(files, path, name))
+            _log.info("compacted directory=%s horizon=%d", path, horizon)
+
+        return self._documents.put(COMPACTION_DOCUMENT, _key(place), document).then(count)
+
+    def forget_topic(self, topic_id: UUID) -> None:
+        """Drop what lasts of a topic that is gone; its files are removed with its logs."""
+        for place in [place for place in self._files if place[0] == topic_id]:
+            self._seen_bytes.pop(place, None)
+            self._failed.pop(place, None)
+            file = self._files.pop(place)
+            if file is not None:
+                self._directory.files.forget(file.path)
+        for key in list(self._documents.of_kind(COMPACTION_DOCUMENT)):
+            if key.startswith(f"{topic_id}/"):
+                self._documents.delete(COMPACTION_DOCUMENT, key)
+
+
+def _key(place: Place) -> str:
+    return f"{place[0]}/{place[1]}"
+
+
+def _remove_others(files: Files, path: str, name: str) -> None:
+    for other in files.list_directory(path):
+        if other.endswith(SUFFIX) and other != name:
+            files.remove(f"{path}/{other}")
+
+
+def _discard(files: Files, writer: CompactedWriter) -> None:
+    writer.close()
+    files.remove(writer.path)
+
+
+class _Run:
+    """One run.
+
+    Args:
+        runtime: for the steps, and the lane for files.
+        partition: what is compacted.
+        before: what the run before has left.
+        records: reads and writes frames.
+        writer: takes what stays.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        partition: Partition,
+        before: CompactedFile | None,
+        records: FrameRecords,
+        writer: CompactedWriter,
+    ) -> None:
+        self._runtime = runtime
+        self._partition = partition
+        self._before = before
+        self._records = records
+        self._writer = writer
+        self._horizon = partition.stable_offset
+        self._latest: dict[bytes, int] = {}
+        self._due: list[Framed] = []
+        self._due_bytes = 0
+        self._done: Pending[int] = Pending()
+
+    def start(self) -> Pending[int]:
+        """Begin; resolves with the horizon."""
+        self._walk(self._chunks(), self._learn, lambda: self._walk(self._chunks(), self._sift, self._finish))
+        return self._done
+
+    def _chunks(self) -> Iterator[memoryview]:
+        """All that is to be compacted, whole frames at a time."""
+        offset, before, log = 0, self._before, self._partition.log
+        while before is not None and offset < before.horizon:
+            data, offset = before.read(offset, _STEP_BYTES)
+            yield data
+        while offset < self._horizon:
+            if self._partition.deleted:
+                raise UnknownTopic("the topic is being deleted")
+            data, behind = log.read(max(offset, log.start_offset), _STEP_BYTES)
+            if behind <= offset:
+                return
+            offset = behind
+            yield data
+
+    def _walk(
+        self,
+        chunks: Iterator[memoryview],
+        take: Callable[[Iterable[tuple[FrameHeader, memoryview]]], None],
+        behind: Callable[[], None],
+    ) -> None:
+        """Take the chunks one by one, each in a step of its own."""
+
+        def step() -> None:
+            try:
+                data = next(chunks, None)
+                if data is None:
+                    behind()
+                    return
+                take(self._visible(data))
+            except (MillstreamError, OSError) as error:
+                self._fail(error)
+                return
+            if self._due_bytes < _WRITE_BYTES:
+                self._runtime.call_soon(step)
+            else:
+                self._write().settle(lambda _: step(), self._fail)
+
+        self._runtime.call_soon(step)
+
+    def _fail(self, error: MillstreamError | OSError) -> None:
+        self._done.fail(error if isinstance(error, MillstreamError) else IoFailed(str(error)))
+
+    def _visible(self, data: memoryview) -> Iterator[tuple[FrameHeader, memoryview]]:
+        """The frames of a chunk that are for readers."""
+        position = 0
+        while position < len(data):
+            header = read_frame_header(data, position)
+            frame = data[position : position + header.size]
+            position += header.size
+            hidden = header.attributes & Attributes.CONTROL or self._partition.is_aborted(header.base_offset)
+            if header.base_offset < self._horizon and not hidden:
+                yield header, frame
+
+    def _learn(self, frames: Iterable[tuple[FrameHeader, memoryview]]) -> None:
+        """Note the last offset of each key."""
+        latest = self._latest
+        for header, frame in frames:
+            for place, key, deletes in self._records.keys(header, frame):
+                if key is None:
+                    continue
+                if deletes:
+                    latest.pop(_short(key), None)
+                else:
+                    latest[_short(key)] = header.base_offset + place
+
+    def _sift(self, frames: Iterable[tuple[FrameHeader, memoryview]]) -> None:
+        """Keep what is the last of its key, or has none."""
+        latest = self._latest
+        for header, frame in frames:
+            found = self._records.keys(header, frame)
+            base_offset = header.base_offset
+            kept = {index for index, key, _ in found if key is None or latest.get(_short(key)) == base_offset + index}
+            if not kept:
+                continue
+            left = self._records.keep(header, frame, kept) if len(kept) < len(found) else None
+            self._due.append((header, frame if left is None else left))
+            self._due_bytes += len(self._due[-1][1])
+
+    def _write(self) -> Pending[None]:
+        due, self._due, self._due_bytes = self._due, [], 0
+        return self._runtime.run_blocking(LANE, lambda: self._writer.write(due))
+
+    def _finish(self) -> None:
+        def make_whole() -> Pending[None]:
+            return self._runtime.run_blocking(LANE, lambda: self._writer.finish(self._horizon))
+
+        written = self._write() if self._due else settled(None)
+        written.chain(lambda _: make_whole()).settle(lambda _: self._done.resolve(self._horizon), self._fail)
+
+
+def _short(key: bytes) -> bytes:
+    """A key, or its digest, which is longer than any key that stands for itself."""
+    if len(key) <= _KEY_BYTES_MAX:
+        return key
+    return blake2b(key, digest_size=_KEY_BYTES_MAX + 1).digest()
