@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, Protocol
 from uuid import UUID
 
 from millstream.broker.documents import Documents
-from millstream.broker.errors import UnknownTopic
+from millstream.broker.errors import BrokerError, UnknownTopic
 from millstream.broker.partition import Partition
 from millstream.broker.topics import Topic
 from millstream.model.errors import IoFailed, MillstreamError
@@ -27,7 +27,15 @@ from millstream.storage.compacted import SUFFIX, CompactedDamaged, CompactedFile
 from millstream.storage.directory import DataDirectory
 from millstream.storage.files import Files
 
-__all__ = ["CompactedView", "Compaction", "CompactionState", "CompactionStatus", "FrameRecords", "KeyedRecord"]
+__all__ = [
+    "CompactedView",
+    "Compaction",
+    "CompactionRunning",
+    "CompactionState",
+    "CompactionStatus",
+    "FrameRecords",
+    "KeyedRecord",
+]
 
 _log = logging.getLogger(__name__)
 COMPACTION_DOCUMENT: Final = "compaction"
@@ -42,6 +50,10 @@ _RUN_BYTES: Final = 4
 Place = tuple[UUID, int]
 Buffer = bytes | bytearray | memoryview
 Framed = tuple[FrameHeader, Buffer]
+
+
+class CompactionRunning(BrokerError):
+    """The partition is being compacted already."""
 
 
 class KeyedRecord(NamedTuple):
@@ -131,7 +143,7 @@ class Compaction:
         directory: where the files lie.
         documents: which of them count.
 
-    `records` is what runs work with that nobody asks for; a session layer sets it.
+    `records` is what runs work with unless they are given others; a session layer sets it.
     """
 
     def __init__(self, runtime: Runtime, directory: DataDirectory, documents: Documents) -> None:
@@ -182,19 +194,18 @@ class Compaction:
     def compact_over(self, topic: Topic, index: int, threshold_bytes: int) -> None:
         """Compact a partition if more than that was appended since the last run, or since the start after it."""
         place, partition = (topic.id, index), topic.partitions[index]
-        fresh = self.current(place) is None
-        behind_bytes = (
-            partition.log.size_bytes if fresh else partition.appended_bytes - self._seen_bytes.get(place, 0)
-        )
+        behind_bytes = partition.log.size_bytes
+        if self.current(place) is not None:
+            behind_bytes = partition.appended_bytes - self._seen_bytes.get(place, 0)
         if behind_bytes > threshold_bytes and self.records is not None:
-            self.compact(topic, index, self.records)
+            self.compact(topic, index)
 
-    def compact(self, topic: Topic, index: int, records: FrameRecords) -> Pending[None]:
+    def compact(self, topic: Topic, index: int, records: FrameRecords | None = None) -> Pending[None]:
         """Compact a partition; a run that is under way is joined.
 
         Args:
             topic, index: the partition; it exists.
-            records: reads and writes frames.
+            records: reads and writes frames; None for those that a session layer has set.
 
         Returns:
             Resolves once what the run has left counts, and lasts. Fails with UnknownTopic if the topic goes,
@@ -204,13 +215,15 @@ class Compaction:
         running = self._running.get(place)
         if running is not None:
             return running
+        reader = records or self.records
+        assert reader is not None, "a session layer reads records"
         self._failed.pop(place, None)
         partition = topic.partitions[index]
         self._seen_bytes[place] = partition.appended_bytes
         path = self._path(place)
         name = f"{partition.stable_offset:020}-{self._runtime.random_bytes(_RUN_BYTES).hex()}{SUFFIX}"
         writer = CompactedWriter(self._directory.files, f"{path}/{name}")
-        run = _Run(self._runtime, partition, self.current(place), records, writer)
+        run = _Run(self._runtime, partition, self.current(place), reader, writer)
         compacted = run.start().chain(lambda horizon: self._switch(place, name, horizon))
         self._running[place] = compacted
 

@@ -382,6 +382,12 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
         high=_INT_MAX,
     ),
     ConfigKey(
+        "pulsar.broker.entry.metadata.enable",
+        Kind.BOOLEAN,
+        "false",
+        "Whether Pulsar consumers that can take it are told the index of each entry and the time of the log.",
+    ),
+    ConfigKey(
         "pulsar.deduplication.enable",
         Kind.BOOLEAN,
         "false",

@@ -71,6 +71,7 @@ class BrokerSettings:
         self.partitions: int = self._value("num.partitions")
         self.offset_note_bytes_max: int = self._value("offset.metadata.max.bytes")
         self.offsets_retention_ms: int = self._value("offsets.retention.minutes") * 60_000
+        self.broker_entry_metadata: bool = self._value("pulsar.broker.entry.metadata.enable")
         self.deduplication: bool = self._value("pulsar.deduplication.enable")
         self.transactions: bool = self._value("pulsar.transactions.enable")
         self.subscriptions = SubscriptionSettings(

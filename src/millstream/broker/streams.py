@@ -154,16 +154,17 @@ class Streams:
         Args:
             fold_case: whether a name in other case, or with other white space, will do.
         """
-        if isinstance(key, int):
-            return self._by_number.get(key)
-        found = self._by_name.get(key)
-        if found is None:
+        found = self._known(key)
+        if found is None or self._namespaces.by_flat_name(found.name) is None:
             self.refresh()
-            found = self._by_name.get(key)
-        if found is None and fold_case:
+            found = self._known(key)
+        if found is None and fold_case and isinstance(key, str):
             folded = fold(key)
             found = next((one for one in self._by_name.values() if fold(one.name) == folded), None)
         return found
+
+    def _known(self, key: int | str) -> Stream | None:
+        return self._by_number.get(key) if isinstance(key, int) else self._by_name.get(key)
 
     def find_topic(self, stream: Stream, key: int | str, *, fold_case: bool = False) -> Topic | None:
         """A topic of a stream by its number or name; None if there is none."""

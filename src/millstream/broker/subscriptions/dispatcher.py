@@ -157,9 +157,6 @@ class Dispatcher(ABC):
             cursor.acknowledge(cursor.position, start_offset)
             self.moved(backwards=False)
         self.read_offset = max(self.read_offset, cursor.position)
-        if horizon <= self.read_offset < start_offset:
-            cursor.acknowledge(self.read_offset, start_offset)
-            self.read_offset = start_offset
 
     def _may_go_on(self) -> bool:
         """Whether the turn is within its limits."""

@@ -81,9 +81,8 @@ class Subscriptions:
 
     def _open(self, topic: Topic, partition: int, name: str, request: Subscribing) -> Pending[Subscription]:
         source = request.source
-        log = topic.partitions[partition].log
         # What the log has no longer is read from what compaction has left.
-        first = 0 if source is not None and source.horizon > log.start_offset else None
+        first = 0 if source is not None and source.horizon > 0 else None
         return self._obtain(
             topic, partition, name, request.start, durable=request.durable, may_create=request.may_create, first=first
         )

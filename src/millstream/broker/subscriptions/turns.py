@@ -150,7 +150,7 @@ class PartitionTurns:
         """Frames from the one that holds an offset on, or from the next behind it; kept as long as turns follow.
 
         Args:
-            offset: at or behind the start of the log.
+            offset: where; before the start of the log, what comes first is given.
             records: about how many are wanted.
             bytes_max: how much is wanted at most; one whole frame at least is given.
             source: read instead of the log before its horizon.
@@ -168,8 +168,8 @@ class PartitionTurns:
         try:
             if source is not None:
                 data, end = source.read(offset, wanted)
-            elif log.start_offset <= offset < log.end_offset:
-                data, end = log.read(offset, wanted)
+            elif offset < log.end_offset:
+                data, end = log.read(max(offset, log.start_offset), wanted)
             else:
                 return None
         except (StorageError, OSError) as error:

@@ -3,13 +3,15 @@
 Source: Pulsar binary protocol specification 3.0, "GetLastMessageId".
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
-from millstream.model.frame import HEADER_BYTES, Attributes, Magic, read_frame_header
+from millstream.broker.compaction import CompactedView
+from millstream.model.frame import HEADER_BYTES, Attributes, FrameHeader, Magic, read_frame_header
 from millstream.sessions.pulsar.consumers import LinkedConsumer, connected_consumer
 from millstream.sessions.pulsar.inspector import EntryInspector
 from millstream.sessions.pulsar.link import Link
 from millstream.sessions.pulsar.message_ids import BEFORE_THE_FIRST
+from millstream.wire.pulsar.ack_set import open_messages
 from millstream.wire.pulsar.entry import read_entry
 from millstream.wire.pulsar.errors import InvalidEntry
 from millstream.wire.pulsar.pulsar_pb2 import (
@@ -22,7 +24,23 @@ __all__ = ["handle_get_last_message_id"]
 
 _STEPS_MAX: Final = 1000
 """Frames that are looked at from the end backwards: that many marks of transactions in a row count as no message."""
-_NOTHING: Final = (-1, -1, 0)
+
+
+class _Last(NamedTuple):
+    """A last entry.
+
+    Args:
+        entry_id: its id.
+        batch_index: of its last message; -1 if it is no batch.
+        end: the offset behind it.
+    """
+
+    entry_id: int
+    batch_index: int
+    end: int
+
+
+_NOTHING: Final = _Last(-1, -1, 0)
 
 
 def handle_get_last_message_id(link: Link, command: CommandGetLastMessageId) -> None:
@@ -50,21 +68,19 @@ def _message_id(linked: LinkedConsumer, entry_id: int, batch_index: int) -> Mess
     )
 
 
-def _last_entry(linked: LinkedConsumer) -> tuple[int, int, int]:
-    """The last entry with a message for consumers: its id, the index of its last message (-1 if it is no batch), and
-    the offset behind it; (-1, -1, 0) if there is none."""
-    log = linked.partition.log
-    translations = linked.link.shared.translations
-    where = linked.place.topic.id, linked.place.partition
-    inspector = EntryInspector(where, translations)
-    partition = linked.partition
+def _last_entry(linked: LinkedConsumer) -> _Last:
+    """The last entry with a message for a consumer."""
+    partition, source = linked.partition, linked.consumer.request.source
+    log = partition.log
+    inspector = EntryInspector((linked.place.topic.id, linked.place.partition), linked.link.shared.translations)
+    horizon = source.horizon if source is not None else 0
     offset = partition.stable_offset - 1
     for _ in range(_STEPS_MAX):
-        if offset < log.start_offset:
-            return _NOTHING
+        if offset < max(log.start_offset, horizon):
+            break
         data, _ = log.read(offset, 1)
         if not data:
-            return _NOTHING
+            break
         header = read_frame_header(data)
         frame = data[: header.size]
         offset = header.base_offset - 1
@@ -73,16 +89,34 @@ def _last_entry(linked: LinkedConsumer) -> tuple[int, int, int]:
             and (partition.is_aborted(header.base_offset) or inspector.is_hidden(header, frame))
         ):
             continue
-        end = header.last_offset + 1
-        if header.magic != Magic.PULSAR_ENTRY:
-            pieces = translations.of(where, header, frame).entries
-            if not pieces:
-                continue
-            last = pieces[-1]
-            return last.first_offset, last.message_count - 1 if last.message_count > 1 else -1, end
-        try:
-            is_batch = read_entry(frame[HEADER_BYTES:]).is_batch
-        except InvalidEntry:
-            continue
-        return header.base_offset, header.last_offset_delta if is_batch else -1, end
+        last = _described(linked, header, frame)
+        if last is not None:
+            return last
+    if isinstance(source, CompactedView):
+        kept = source.last_frame()
+        if kept is not None:
+            return _described(linked, read_frame_header(kept), kept) or _NOTHING
     return _NOTHING
+
+
+def _described(linked: LinkedConsumer, header: FrameHeader, frame: memoryview) -> _Last | None:
+    """The last entry that stands for a frame; None if there is no message in it."""
+    end = header.last_offset + 1
+    if header.magic != Magic.PULSAR_ENTRY:
+        where = linked.place.topic.id, linked.place.partition
+        pieces = linked.link.shared.translations.of(where, header, frame).entries
+        if not pieces:
+            return None
+        last = pieces[-1]
+        index = last.message_count - 1 if last.open is None else last.open.bit_length() - 1
+        return _Last(last.first_offset, index if last.message_count > 1 else -1, end)
+    try:
+        entry = read_entry(frame[HEADER_BYTES:])
+    except InvalidEntry:
+        return None
+    if not entry.is_batch:
+        return _Last(header.base_offset, -1, end)
+    index = header.last_offset_delta
+    if entry.metadata.compacted_batch_indexes:
+        index = open_messages(entry).bit_length() - 1
+    return _Last(header.base_offset, index, end)

@@ -24,7 +24,7 @@ from millstream.wire.pulsar.pulsar_pb2 import (
 __all__ = ["handle_lookup", "handle_partitioned_metadata"]
 
 COORDINATOR_TOPIC: Final = TopicName("pulsar", "system", "transaction_coordinator_assign")
-"""What clients look up to find the transaction coordinators, as if each was a partition of it. There is no such topic."""
+"""What clients look up to find the transaction coordinators, as if they were its partitions. It is no topic."""
 
 
 def handle_partitioned_metadata(link: Link, command: CommandPartitionedTopicMetadata) -> None:

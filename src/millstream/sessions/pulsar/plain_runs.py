@@ -20,6 +20,7 @@ from millstream.wire.pulsar.entry import MESSAGE_BYTES_MIN
 from millstream.wire.pulsar.limits import BATCH_MESSAGES_MAX, MESSAGE_BYTES_MAX
 from millstream.wire.pulsar.plain_sends import (
     BATCH_COUNT,
+    CHECKSUM,
     COMPILED,
     HIGHEST_SEQUENCE_ID,
     IS_BATCH,
@@ -36,7 +37,6 @@ from millstream.wire.pulsar.stored_frame import add_to_run
 
 __all__ = ["PlainRuns"]
 
-_CHECKSUM: Final = slice(2, 6)
 _CHECKSUM_FROM: Final = 6
 _VALUES: Final = memoryview(array("Q", bytes(8 * VALUES)))
 """What `read_plain_send` writes to: it is read before the next message."""
@@ -104,7 +104,7 @@ class PlainRuns:
             len(entry) > MESSAGE_BYTES_MAX
             or room_bytes > INFLATED_BATCH_BYTES_MAX
             or (values[IS_BATCH] and not 1 <= count <= min(room_bytes // MESSAGE_BYTES_MIN, BATCH_MESSAGES_MAX))
-            or crc32c(entry[_CHECKSUM_FROM:]) != int.from_bytes(entry[_CHECKSUM])
+            or crc32c(entry[_CHECKSUM_FROM:]) != values[CHECKSUM]
         ):
             return False
         add_to_run(run.frames, entry, count, values[PUBLISH_TIME])

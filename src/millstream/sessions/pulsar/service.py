@@ -17,7 +17,7 @@ class PulsarService:
     """
 
     def __init__(self, broker: Broker) -> None:
-        self._shared = PulsarShared(broker)
+        self._shared = PulsarShared(broker, broker_entry_metadata=broker.settings.broker_entry_metadata)
         broker.compaction.records = PulsarFrameRecords()
 
     def session(self, peer: Peer) -> Session:

@@ -7,7 +7,7 @@ way gets the id (-1, -1), as from Apache Pulsar.
 
 from typing import Final
 
-from millstream.broker.producers import Producer
+from millstream.broker.producers import AccessMode, Producer
 from millstream.broker.volatile import VolatileTopic
 from millstream.model.errors import MillstreamError
 from millstream.model.frame import read_frame_header
@@ -137,7 +137,7 @@ def handle_producer(link: Link, command: CommandProducer) -> None:
                 del link.producers[number]
 
     entering = link.broker.producers.connect(topic.id, 0, producer)
-    if not entering.done:
+    if not entering.done and mode is AccessMode.WAIT_FOR_EXCLUSIVE:
         link.send(
             CommandProducerSuccess(request_id=command.request_id, producer_name=producer.name, producer_ready=False)
         )

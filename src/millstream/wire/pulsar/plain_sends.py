@@ -14,6 +14,7 @@ from typing import Final
 
 __all__ = [
     "BATCH_COUNT",
+    "CHECKSUM",
     "COMPILED",
     "HIGHEST_SEQUENCE_ID",
     "IS_BATCH",
@@ -37,6 +38,8 @@ HIGHEST_SEQUENCE_ID: Final = 6
 PUBLISH_TIME: Final = 35
 BATCH_COUNT: Final = 43
 """Messages in the entry; 1 if it is no batch."""
+CHECKSUM: Final = 10
+"""What the entry says is its checksum."""
 IS_BATCH: Final = 8
 ROOM_BYTES: Final = 9
 """Bytes of the payload, unpacked if it is compressed, as the metadata say."""
@@ -89,6 +92,10 @@ def read_plain_send(frame: memoryview, values: memoryview) -> int:
         if values[40] > 4 or values[41] > 0xFFFFFFFF:
             return -1
         room = values[41]
+    # Multiplied, because a byte that is shifted so far would be a negative number in C.
+    values[10] = (
+        frame[entry + 2] * 0x1000000 + frame[entry + 3] * 0x10000 + frame[entry + 4] * 0x100 + frame[entry + 5]
+    )
     values[9] = room
     values[8] = seen >> 11 & 1
     return entry

@@ -1,4 +1,4 @@
-"""SEEK, GET_LAST_MESSAGE_ID, CONSUMER_STATS, UNSUBSCRIBE and the end of a terminated topic."""
+"""SEEK, GET_LAST_MESSAGE_ID, CONSUMER_STATS and UNSUBSCRIBE."""
 
 import pytest
 
@@ -8,7 +8,6 @@ from millstream.wire.pulsar.pulsar_pb2 import (
     CommandConsumerStats,
     CommandError,
     CommandGetLastMessageId,
-    CommandReachedEndOfTopic,
     CommandSeek,
     CommandSubscribe,
     CommandSuccess,
@@ -194,21 +193,3 @@ def test_who_ends_its_subscription_is_not_told_to_come_back(broker: ConsumingCon
     assert isinstance(answer, CommandSuccess)
     answer = client.request(CommandCloseConsumer(consumer_id=1, request_id=10))
     assert isinstance(answer, CommandSuccess)
-
-
-@pytest.mark.parametrize(
-    ("client_version", "told"),
-    [("Pulsar-Java-v4.0.1", True), ("Pulsar-CPP-v4.2.0", False), ("Pulsar Go 0.9.0", False)],
-)
-def test_the_end_is_told_to_those_that_survive_it(
-    broker: ConsumingConversation, client_version: str, told: bool
-) -> None:
-    client = broker.consumer(client_version=client_version)
-    broker.publish(b"0")
-    client.subscribe()
-    client.flow()
-    (arrival,) = client.arrivals()
-    broker.wait(broker.broker.topics.terminate(broker.topic(), 0))
-    assert client.commands() == []
-    client.ack(arrival.id)
-    assert [type(command) for command in client.commands()] == ([CommandReachedEndOfTopic] if told else [])

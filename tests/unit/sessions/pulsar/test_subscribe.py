@@ -3,7 +3,6 @@
 from typing import Any
 
 from millstream.wire.pulsar.pulsar_pb2 import (
-    CommandActiveConsumerChange,
     CommandCloseConsumer,
     CommandError,
     CommandPing,
@@ -180,20 +179,6 @@ def test_another_kind_is_refused_while_there_are_consumers() -> None:
     assert answer.error == ServerError.ConsumerBusy
 
 
-def test_failover_tells_who_is_active() -> None:
-    broker = made()
-    first, second = broker.consumer(), broker.consumer()
-    first.subscribe(consumer_name="b", priority_level=1, subType=CommandSubscribe.Failover)
-    first.flow()
-    assert [one.is_active for one in first.commands() if isinstance(one, CommandActiveConsumerChange)] == [True]
-    second.subscribe(consumer_name="a", priority_level=0, subType=CommandSubscribe.Failover)
-    second.flow()
-    (passive,), (active,) = first.commands(), second.commands()
-    assert isinstance(passive, CommandActiveConsumerChange)
-    assert isinstance(active, CommandActiveConsumerChange)
-    assert (passive.is_active, active.is_active) == (False, True)
-
-
 def test_sticky_ranges_must_not_overlap() -> None:
     broker = made()
     client = broker.consumer()
@@ -267,14 +252,3 @@ def test_closing_a_consumer_that_is_being_connected_wins() -> None:
         (CommandSuccess, 8)
     ]
     assert isinstance(client.subscribe(), CommandSuccess)
-
-
-def test_deleting_the_topic_closes_its_consumers() -> None:
-    broker = made()
-    client = broker.consumer()
-    client.subscribe()
-    client.flow()
-    broker.wait(broker.broker.delete_topic(broker.topic()))
-    (closed,) = client.commands()
-    assert isinstance(closed, CommandCloseConsumer)
-    assert (closed.consumer_id, closed.request_id) == (1, 2**64 - 1)
