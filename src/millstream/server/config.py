@@ -29,6 +29,7 @@ LISTENER_NAMES: Final[Mapping[str, int | None]] = {
     "kafka": 9092,
     "kafka07": 9070,
     "pulsar": 6650,
+    "iggy": 8090,
     "http": 8080,
     "any": None,
 }

@@ -20,6 +20,8 @@ from millstream.sessions.session import Service
 if TYPE_CHECKING:
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
+    from millstream.sessions.iggy.call import IggyShared
+
 __all__ = ["PROTOCOLS", "Protocols"]
 
 HTTP_LANE: Final = "http"
@@ -43,10 +45,18 @@ def _pulsar(broker: Broker) -> Service:
     return PulsarService(broker)
 
 
+def _iggy(broker: Broker) -> Service:
+    from millstream.server.host import LinuxHost
+    from millstream.sessions.iggy.service import IggyService
+
+    return IggyService(broker, LinuxHost(broker.directory.path))
+
+
 PROTOCOLS: Final[Mapping[str, Callable[[Broker], Service]]] = {
     "kafka": _kafka,
     "kafka07": _kafka07,
     "pulsar": _pulsar,
+    "iggy": _iggy,
 }
 """How to load what the sessions of a protocol share, by the name of its listener."""
 
@@ -57,11 +67,15 @@ class Protocols:
     Args:
         broker: the broker that they all speak to.
         places: where clients of each are told to connect.
+        connections: tells how many are open, by the listener's name.
     """
 
-    def __init__(self, broker: Broker, places: Places) -> None:
+    def __init__(
+        self, broker: Broker, places: Places, connections: Callable[[], Mapping[str, int]] = dict
+    ) -> None:
         self._broker = broker
         self._places = places
+        self._connections = connections
         self._services: dict[str, Service] = {}
         self._http: Pending[Callable[[], H11Protocol]] | None = None
 
@@ -89,12 +103,23 @@ class Protocols:
 
             def load() -> "Callable[[], H11Protocol]":
                 from millstream.server.http.app import make_connections
+                from millstream.server.http.compaction import BrokerCompaction
                 from millstream.server.http.site import Site
 
-                return make_connections(Site(self._broker, self._places))
+                compaction = BrokerCompaction(self._broker)
+                site = Site(self._broker, self._places, self._connections, compaction, iggy=self._iggy)
+                return make_connections(site)
 
             self._http = self._broker.runtime.run_blocking(HTTP_LANE, load)
         return self._http
+
+    def _iggy(self) -> "IggyShared":
+        """What the Iggy protocol's connections share with its HTTP API."""
+        from millstream.sessions.iggy.service import IggyService
+
+        service = self.service("iggy")
+        assert isinstance(service, IggyService)
+        return service.shared
 
     def load(self) -> None:
         """Load every protocol that has not been yet, one after the other, in the loop's idle moments."""

@@ -53,8 +53,8 @@ def test_records(dialect: Dialect) -> None:
         0,
         b"one",
         None,
-        NOW_MS,
-        True,
+        1_700_000_000_000 if dialect >= Dialect.C1 else NOW_MS,
+        dialect < Dialect.C1,
     )
     assert list(first.headers) == [
         ("iggy.id", b"100f0e0d0c0b0a090807060504030201"),

@@ -1,0 +1,160 @@
+"""POLL_MESSAGES."""
+
+import struct
+from typing import Final
+from uuid import UUID
+
+from millstream.broker.partition import Partition
+from millstream.broker.permissions import Action
+from millstream.model.frame import FrameHeader, Magic, read_frame_header
+from millstream.sessions.iggy.call import Call
+from millstream.sessions.iggy.consumers import Reader, reader_of
+from millstream.sessions.session import Buffer
+from millstream.storage.log import PartitionLog
+from millstream.wire.compression import CompressionError
+from millstream.wire.errors import WireError
+from millstream.wire.iggy.dialects import Dialect
+from millstream.wire.iggy.error_codes import ErrorCode
+from millstream.wire.iggy.errors import Refused
+from millstream.wire.iggy.messages.batches import PollMessages, Strategy
+from millstream.wire.iggy.polled import encode_messages, message_of, native_slice
+from millstream.wire.iggy.stored import read_frame
+from millstream.wire.translation import read_records
+
+__all__ = ["handle"]
+
+_HEAD: Final = struct.Struct("<IQI")
+_ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
+"""Bytes of messages in one answer: what a client asks for is a number of messages, which is not its to size."""
+_READ_BYTES_MIN: Final = 4 * 1024
+_READ_BYTES_MAX: Final = 1024 * 1024
+_SPARE: Final = 1.25
+"""By how much more is read than messages of the average size would take, so that one read mostly does."""
+
+
+def handle(call: Call, request: PollMessages) -> list[Buffer]:
+    """Read messages of one partition, and move the consumer on if it asks for that."""
+    if not request.count:
+        raise Refused(ErrorCode.INVALID_MESSAGES_COUNT, "a poll of no messages")
+    place = call.place(request.stream, request.topic)
+    call.permit(Action.POLL, place.stream.number, place.number)
+    reader = reader_of(call, place, request.consumer, request.partition, polls=True)
+    if reader is None:  # a member of a group without a partition
+        return [_HEAD.pack(call.dialect.first_id, 0, 0)]
+    partition = reader.partition
+    log = partition.log
+    start = _start(call, request, reader, log)
+    first_id = call.dialect.first_id
+    current = max(partition.stable_offset - 1, 0)
+    if start is None or start >= partition.stable_offset:
+        return [_HEAD.pack(partition.index + first_id, current, 0)]
+    found = _Found(call, partition, place.topic.id)
+    found.read(start, request.count)
+    if found.count:
+        if reader.group is not None:
+            reader.group.sharing.polled(partition.index, found.last_offset)
+        if request.auto_commit:
+            reader.store(call, found.last_offset)
+    return [_HEAD.pack(partition.index + first_id, current, found.count), *found.buffers]
+
+
+def _start(call: Call, request: PollMessages, reader: Reader, log: PartitionLog) -> int | None:
+    """The offset to begin at; None if there is nothing to be had."""
+    match request.strategy:
+        case Strategy.OFFSET:
+            return max(request.value, log.start_offset)
+        case Strategy.TIMESTAMP:
+            return _offset_of_time(log, request.value, call.dialect)
+        case Strategy.FIRST:
+            return log.start_offset
+        case Strategy.LAST:
+            return max(log.end_offset - request.count, log.start_offset)
+        case Strategy.NEXT:
+            return max(reader.next_offset(call), log.start_offset)
+    raise Refused(ErrorCode.INVALID_COMMAND, f"there is no polling strategy {request.strategy}")
+
+
+def _offset_of_time(log: PartitionLog, timestamp_us: int, dialect: Dialect) -> int | None:
+    """The first message as late as a time; None if there is none and, in dialect A, for a time before the first."""
+    timestamp_ms = -(-timestamp_us // 1000)
+    if timestamp_ms > log.max_timestamp[0]:
+        return None
+    frame = log.frame_for_time(timestamp_ms)
+    if frame is None:
+        return None
+    header = read_frame_header(frame)
+    if (
+        dialect is Dialect.A
+        and header.base_offset <= log.start_offset
+        and timestamp_us < header.first_timestamp * 1000
+    ):
+        return None
+    if header.magic == Magic.IGGY_BATCH:
+        return max(header.base_offset, log.start_offset)  # all of it has one time
+    try:
+        records = read_records(frame)
+    except (WireError, CompressionError):
+        return header.base_offset
+    late = (one.offset for one in records if one.timestamp_ms >= timestamp_ms and one.offset >= log.start_offset)
+    return next(late, header.base_offset)
+
+
+class _Found:
+    """Messages that were found, as the asking dialect has them.
+
+    Args:
+        call: who asks.
+        partition: where.
+        topic_id: of its topic.
+    """
+
+    def __init__(self, call: Call, partition: Partition, topic_id: UUID) -> None:
+        self.count = 0
+        self.last_offset = -1
+        self.buffers: list[Buffer] = []
+        self._call = call
+        self._partition = partition
+        self._size_bytes = 0
+        self._room_bytes = min(_ANSWER_BYTES_MAX, call.client.room_bytes())
+        self._id_seed = topic_id.bytes + partition.index.to_bytes(4, "big")
+
+    def read(self, offset: int, wanted: int) -> None:
+        """Read messages from an offset on, up to a number of them or as much as there is room for."""
+        partition = self._partition
+        log = partition.log
+        average = log.size_bytes / max(log.end_offset - log.start_offset, 1)
+        while self.count < wanted and offset < partition.stable_offset and self._size_bytes < self._room_bytes:
+            likely = int((wanted - self.count) * average * _SPARE)
+            data, next_offset = partition.read(offset, max(_READ_BYTES_MIN, min(likely, _READ_BYTES_MAX)))
+            if not len(data):
+                return
+            position = 0
+            while position < len(data) and self.count < wanted:
+                header = read_frame_header(data, position)
+                if not partition.is_aborted(header.base_offset):
+                    self._take(data[position : position + header.size], header, offset, wanted - self.count)
+                position += header.size
+            offset = next_offset
+
+    def _take(self, frame: memoryview, header: FrameHeader, offset: int, wanted: int) -> None:
+        dialect = self._call.dialect
+        try:
+            found = native_slice(frame, header, dialect, offset, wanted)
+            if found is not None:
+                self._add(found.buffers, found.count, found.last_offset)
+                return
+            records = read_frame(frame) if header.magic == Magic.IGGY_BATCH else read_records(frame)
+        except (WireError, CompressionError):
+            return  # nobody could read it; what follows can be
+        chosen = [one for one in records if one.offset >= offset][:wanted]
+        if chosen:
+            append_time_ms = header.max_timestamp if header.magic == Magic.IGGY_BATCH else None
+            messages = [message_of(record, self._id_seed, append_time_ms) for record in chosen]
+            buffers = encode_messages(messages, dialect, self._partition.index)
+            self._add(buffers, len(messages), messages[-1].offset)
+
+    def _add(self, buffers: list[Buffer], count: int, last_offset: int) -> None:
+        self.buffers += buffers
+        self.count += count
+        self.last_offset = last_offset
+        self._size_bytes += sum(map(len, buffers))

@@ -1,0 +1,72 @@
+"""The Iggy protocol, as the server sees it: a broker in, a session for each connection out."""
+
+from typing import Final
+from zlib import crc32
+
+from millstream.broker.broker import Broker
+from millstream.broker.positions import Positions
+from millstream.broker.streams import Streams
+from millstream.broker.topic_groups import TopicGroups
+from millstream.broker.users import Users
+from millstream.sessions.iggy.call import Client, HostStats, IggyShared
+from millstream.sessions.iggy.session import IggySession
+from millstream.sessions.session import Peer, Session
+
+__all__ = ["IggyService"]
+
+_ROOT: Final = "iggy"
+"""Name and password of the root user until somebody changes them, as with Iggy's own server in its examples."""
+
+
+class IggyService:
+    """What all Iggy connections share.
+
+    Args:
+        broker: the broker that they speak to.
+        host: measures the process and its host, for the statistics; None where nobody can.
+        deduplication: how many message ids are remembered for each partition, and for how many ms; None for none.
+        anonymous: whether clients of the dialect without a login may do everything.
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        host: HostStats | None = None,
+        *,
+        deduplication: tuple[int, int] | None = None,
+        anonymous: bool = True,
+    ) -> None:
+        runtime, documents = broker.runtime, broker.documents
+        self.shared = IggyShared(
+            broker,
+            Streams(runtime, documents, broker.namespaces, broker.topics),
+            TopicGroups(runtime, documents, broker.topics),
+            Users(runtime, documents, root_name=_ROOT, root_password=_ROOT),
+            Positions(broker.groups.offsets, runtime.now_ms),
+            host,
+            deduplication,
+            anonymous,
+        )
+
+        self._topics = broker.topics
+        self._topics.watch(self._forget_topics)
+
+    def _forget_topics(self) -> None:
+        """Drop what is remembered of topics that are gone."""
+        turns, recent = self.shared.next_partition, self.shared.recent_ids
+        for topic_id in [one for one in turns if self._topics.by_id(one) is None]:
+            del turns[topic_id]
+        for place in [one for one in recent if self._topics.by_id(one[0]) is None]:
+            del recent[place]
+
+    def session(self, peer: Peer) -> Session:
+        """Make the session of a new connection."""
+        number = crc32(peer.address.encode())
+        client = Client(number, peer.address, peer.endpoint, peer.room_bytes)
+        return IggySession(self.shared, client, peer)
+
+    def close(self) -> None:
+        """Let no timer run any more."""
+        self._topics.unwatch(self._forget_topics)
+        self.shared.groups.close()
+        self.shared.streams.close()

@@ -1,0 +1,132 @@
+"""User headers of messages, and the options of dialect D, which travel in the same form.
+
+    dialects A to C2    key_len u32, key, kind u8, value_len u32, value
+    from C3 on          key_kind u8, key_len u32, key, kind u8, value_len u32, value
+
+each repeated to the end. Keys and values have 1 to 255 bytes.
+"""
+
+import struct
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from millstream.wire.iggy.dialects import Dialect
+from millstream.wire.iggy.error_codes import ErrorCode
+from millstream.wire.iggy.errors import Refused
+from millstream.wire.iggy.layout import Codec
+
+__all__ = ["HEADERS", "PART_BYTES_MAX", "HeaderKind", "UserHeader", "check_headers", "read_headers", "write_headers"]
+
+PART_BYTES_MAX: Final = 255
+"""Bytes of a key, and of a value: the protocol's own bound."""
+
+
+class HeaderKind(IntEnum):
+    """What the bytes of a key or a value are; numbers are little-endian."""
+
+    RAW = 1
+    STRING = 2
+    BOOL = 3
+    INT8 = 4
+    INT16 = 5
+    INT32 = 6
+    INT64 = 7
+    INT128 = 8
+    UINT8 = 9
+    UINT16 = 10
+    UINT32 = 11
+    UINT64 = 12
+    UINT128 = 13
+    FLOAT32 = 14
+    FLOAT64 = 15
+
+
+_KINDS_MAX: Final = max(HeaderKind)
+
+
+class UserHeader(NamedTuple):
+    """One header: its key, its value, and the kind of either."""
+
+    key: bytes
+    value: bytes
+    kind: int = HeaderKind.RAW
+    key_kind: int = HeaderKind.STRING
+
+
+_PLAIN_KEY: Final = struct.Struct("<I")
+_KINDED_KEY: Final = struct.Struct("<BI")
+_VALUE: Final = struct.Struct("<BI")
+
+
+def read_headers(block: memoryview, *, kinded_keys: bool) -> list[UserHeader]:
+    """Take a block of headers apart.
+
+    Args:
+        block: the headers and nothing else.
+        kinded_keys: whether keys have a kind, as from dialect C3 on.
+
+    Raises:
+        Refused: INVALID_HEADER_KEY, INVALID_HEADER_VALUE or INVALID_HEADER_KIND.
+    """
+    headers = []
+    position, end = 0, len(block)
+    key_kind = int(HeaderKind.STRING)
+    code = ErrorCode.INVALID_HEADER_KEY
+    try:
+        while position < end:
+            code = ErrorCode.INVALID_HEADER_KEY
+            if kinded_keys:
+                key_kind, length = _KINDED_KEY.unpack_from(block, position)
+                position += _KINDED_KEY.size
+            else:
+                (length,) = _PLAIN_KEY.unpack_from(block, position)
+                position += _PLAIN_KEY.size
+            if not 1 <= length <= PART_BYTES_MAX or length > end - position:
+                raise Refused(code, f"a header's key of {length} bytes")
+            key = bytes(block[position : position + length])
+            position += length
+            code = ErrorCode.INVALID_HEADER_VALUE
+            kind, length = _VALUE.unpack_from(block, position)
+            position += _VALUE.size
+            if not 1 <= length <= PART_BYTES_MAX or length > end - position:
+                raise Refused(code, f"a header's value of {length} bytes")
+            if not (1 <= kind <= _KINDS_MAX and 1 <= key_kind <= _KINDS_MAX):
+                raise Refused(ErrorCode.INVALID_HEADER_KIND, f"a header of kind {key_kind}, {kind}")
+            headers.append(UserHeader(key, bytes(block[position : position + length]), kind, key_kind))
+            position += length
+    except struct.error:
+        raise Refused(code, "the headers of a message are cut off") from None
+    return headers
+
+
+def check_headers(block: memoryview, *, kinded_keys: bool) -> None:
+    """Check a block of headers before it is kept; raises as `read_headers`."""
+    read_headers(block, kinded_keys=kinded_keys)
+
+
+def write_headers(headers: Iterable[UserHeader], *, kinded_keys: bool) -> bytes:
+    """A block of headers. Without kinds of keys, keys of other kinds than text go as they are."""
+    parts = []
+    for header in headers:
+        if kinded_keys:
+            parts.append(_KINDED_KEY.pack(header.key_kind, len(header.key)))
+        else:
+            parts.append(_PLAIN_KEY.pack(len(header.key)))
+        parts += [header.key, _VALUE.pack(header.kind, len(header.value)), header.value]
+    return b"".join(parts)
+
+
+class _Headers:
+    """Headers up to the end of the payload, as the kind of a field."""
+
+    def codec(self, dialect: Dialect) -> Codec[list[UserHeader]]:
+        kinded = dialect >= Dialect.C3
+
+        def read(payload: memoryview, position: int) -> tuple[list[UserHeader], int]:
+            return read_headers(payload[position:], kinded_keys=kinded), len(payload)
+
+        return Codec(read, lambda value, out: out.extend(write_headers(value, kinded_keys=kinded)))
+
+
+HEADERS = _Headers()
