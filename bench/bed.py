@@ -8,6 +8,9 @@ from types import TracebackType
 from typing import Self
 
 from bench.drivers.driver import ClientDriver, Driver
+from bench.drivers.optional import installed
+from bench.drivers.pulsar_client import PulsarClient
+from bench.drivers.pulsar_raw import PulsarRaw
 from bench.systems import Server, System
 
 __all__ = ["Bed", "NotApplicable"]
@@ -33,6 +36,7 @@ class Bed:
         self._topic_numbers = itertools.count()
         self._raw: Driver | None = None
         self._client: ClientDriver | None = None
+        self._pulsar_client: PulsarClient | None = None
 
     def server(self) -> Server:
         """Return the running server, started if there is none."""
@@ -63,17 +67,36 @@ class Bed:
             raise NotApplicable("no client library")
         return self._client
 
+    def pulsar_raw(self) -> PulsarRaw:
+        """Return the driver of pre-encoded commands of Pulsar's."""
+        return PulsarRaw(self.server().pulsar_endpoint)
+
+    def pulsar_client(self) -> PulsarClient:
+        """Return the driver over pulsar-client.
+
+        Raises:
+            NotApplicable: it is not installed.
+        """
+        if self._pulsar_client is None:
+            library = installed("pulsar")
+            if library is None:
+                raise NotApplicable("pip install pulsar-client")
+            self._pulsar_client = PulsarClient(library, self.server().pulsar_endpoint)
+        return self._pulsar_client
+
     def topic(self) -> str:
         """Return a name that was not returned before."""
         return f"bench{next(self._topic_numbers)}"
 
     def close(self) -> None:
         """Stop the server and delete what it stored."""
+        if self._pulsar_client is not None:
+            self._pulsar_client.close()
         if self._server is not None:
             self._server.stop()
         if self._directory is not None:
             shutil.rmtree(self._directory)
-        self._server = self._directory = self._raw = self._client = None
+        self._server = self._directory = self._raw = self._client = self._pulsar_client = None
 
     def __enter__(self) -> Self:
         return self

@@ -50,7 +50,7 @@ def print_systems(console: Console, results: Results) -> None:
 
 def print_line(console: Console, results: Results, line: LineResult) -> None:
     """Print one line: median (min-max) of each system, and how many times better ours is than each peer."""
-    systems = results.measured()
+    systems = line.measured()
     peers = [name for name in systems if OURS in systems and not name.startswith(OURS)]
     table = Table(title=line.title, title_justify="left")
     table.add_column("case", no_wrap=True)
@@ -102,8 +102,10 @@ def write_chart(results: Results, path: Path) -> bool:
             axis.set_axis_off()
             continue
         _draw_line(axis, results.lines[index], systems)
-    handles, labels = axes[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=len(systems))
+    by_label = {
+        label: bar for axis in axes.flat for bar, label in zip(*axis.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(by_label.values(), by_label, loc="outside upper center", ncols=len(systems))
     figure.savefig(path, dpi=110)
     plt.close(figure)
     return True
@@ -114,14 +116,16 @@ def _draw_line(axis: Any, line: LineResult, systems: list[str]) -> None:
     # Throughput is charted by bytes only; where there are percentiles or stages, all are shown.
     metrics = line.metrics[:1] if line.metrics[0].higher_is_better else line.metrics
     groups = [(case, metric) for case in line.cells for metric in metrics]
-    width = 0.8 / len(systems)
-    for at, name in enumerate(systems):
+    its_systems = line.measured()
+    width = 0.8 / max(len(its_systems), 1)
+    for at, name in enumerate(its_systems):
         spreads = [line.cells[case][name].spread(metric.key) for case, metric in groups]
         heights = [spread.median if spread else 0.0 for spread in spreads]
         below = [spread.median - spread.low if spread else 0.0 for spread in spreads]
         above = [spread.high - spread.median if spread else 0.0 for spread in spreads]
-        positions = [group + (at - (len(systems) - 1) / 2) * width for group in range(len(groups))]
-        axis.bar(positions, heights, width, label=name, yerr=[below, above], error_kw={"linewidth": 0.8})
+        positions = [group + (at - (len(its_systems) - 1) / 2) * width for group in range(len(groups))]
+        color = f"C{systems.index(name)}"
+        axis.bar(positions, heights, width, label=name, color=color, yerr=[below, above], error_kw={"linewidth": 0.8})
     axis.set_xticks(range(len(groups)), [_label(line, case, metric) for case, metric in groups], fontsize=8)
     axis.tick_params(axis="x", labelrotation=20)
     if line.metrics[0].higher_is_better or len(line.cells) > 1 < len(metrics):

@@ -50,6 +50,10 @@ class LineResult:
     metrics: Sequence[Metric]
     cells: dict[str, dict[str, Cell]] = field(default_factory=dict)
 
+    def measured(self) -> list[str]:
+        """Return the names of the systems that it was measured on."""
+        return list(next(iter(self.cells.values()), {}))
+
     def ratio(self, case: str, metric: Metric, ours: str, peer: str) -> float | None:
         """Return how many times better `ours` is than `peer`, by their medians; None if one is missing."""
         ours_spread = self.cells[case][ours].spread(metric.key) if ours in self.cells[case] else None

@@ -37,14 +37,15 @@ def measure_line(
 
     Args:
         line: what to measure.
-        systems: A, B, C; each is started anew for this line.
+        systems: A, B, C; each that the line is for is started anew.
         root: existing directory for their data.
         repetitions: at least 1.
         say: told what is being measured.
     """
     result = LineResult(name=line.name, title=line.title, metrics=line.metrics)
     with ExitStack() as stack:
-        beds = [stack.enter_context(Bed(system, root)) for system in systems]
+        its_systems = [system for system in systems if line.family in system.families]
+        beds = [stack.enter_context(Bed(system, root)) for system in its_systems]
         for case in line.cases():
             cells = {bed.system.name: Cell() for bed in beds}
             result.cells[case] = cells

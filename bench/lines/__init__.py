@@ -8,6 +8,9 @@ from bench.lines.latency import Latency
 from bench.lines.line import Line, Metric, Sizes
 from bench.lines.memory import Memory
 from bench.lines.produce import Acknowledgement, ClientProduce, ConnectionsProduce, RawProduce
+from bench.lines.pulsar_consume import PulsarConsume, PulsarFanOut, PulsarRawConsume
+from bench.lines.pulsar_memory import PulsarMemory
+from bench.lines.pulsar_produce import PulsarProduce, PulsarRawProduce, PulsarSend
 from bench.lines.start_up import StartUp
 
 __all__ = ["LINES", "Line", "Metric", "Sizes"]
@@ -24,5 +27,12 @@ LINES: Final[Mapping[str, type[Line]]] = {
         Latency,
         StartUp,
         Memory,
+        PulsarProduce,
+        PulsarRawProduce,
+        PulsarSend,
+        PulsarConsume,
+        PulsarRawConsume,
+        PulsarFanOut,
+        PulsarMemory,
     )
 }

@@ -53,11 +53,13 @@ class Line(ABC):
         name: as given to --only.
         title: as printed.
         metrics: what it gives; the first is charted.
+        family: of the systems that it is for, see `bench.systems.System`.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     metrics: ClassVar[Sequence[Metric]]
+    family: ClassVar[str] = "log"
 
     def __init__(self, sizes: Sizes) -> None:
         self.sizes = sizes

@@ -5,6 +5,7 @@ from typing import Final
 
 from bench.systems.millstream import MillstreamFsync, MillstreamOs
 from bench.systems.nats import Nats
+from bench.systems.pulsar_lite import PulsarLite
 from bench.systems.redis import RedisEverySecond, RedisFsync
 from bench.systems.system import NotFound, Server, System
 from bench.systems.tansu import TansuMemory, TansuNull, TansuSqlite
@@ -22,7 +23,8 @@ SYSTEMS: Final[Mapping[str, type[System]]] = {
         Nats,
         RedisEverySecond,
         RedisFsync,
+        PulsarLite,
     )
 }
 
-DEFAULT_SYSTEMS: Final = ("millstream", "millstream-fsync", "tansu", "nats", "redis")
+DEFAULT_SYSTEMS: Final = ("millstream", "millstream-fsync", "tansu", "nats", "redis", "pulsar-lite")

@@ -19,6 +19,7 @@ __all__ = ["MillstreamFsync", "MillstreamOs"]
 
 class _Millstream(System):
     durability: ClassVar[str]
+    families: ClassVar[frozenset[str]] = frozenset({"log", "pulsar"})
 
     def version(self) -> str:
         """Return the version of the package."""
@@ -33,7 +34,14 @@ class _Millstream(System):
     def command(self, directory: Path) -> Command:
         """Return the `serve` command on a port of the system's choice."""
         words = [sys.executable, "-m", "millstream.cli.main", "serve", "--data-dir", str(directory)]
-        words += ["--listen", "kafka=127.0.0.1:0", "--set", f"durability={self.durability}"]
+        words += [
+            "--listen",
+            "kafka=127.0.0.1:0",
+            "--listen",
+            "pulsar=127.0.0.1:0",
+            "--set",
+            f"durability={self.durability}",
+        ]
         return Command(words=words, ready="ready kafka=", port=0)
 
     def port(self, ready_line: str) -> int:
@@ -42,6 +50,13 @@ class _Millstream(System):
         if found is None:
             raise NotFound(f"no Kafka listener in {ready_line!r}")
         return int(found[1])
+
+    def pulsar(self, endpoint: Endpoint, ready_line: str) -> Endpoint:
+        """Return its Pulsar listener."""
+        found = re.search(r"pulsar=[^ ]*:(\d+)", ready_line)
+        if found is None:
+            raise NotFound(f"no Pulsar listener in {ready_line!r}")
+        return Endpoint(endpoint.host, int(found[1]))
 
     def raw(self, endpoint: Endpoint) -> Driver:
         """Return the driver of pre-encoded requests."""

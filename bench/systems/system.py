@@ -57,11 +57,13 @@ class System(ABC):
         name: as given to --peer and printed.
         promise: when a record is acknowledged, in a few words.
         can_read: whether what was written can be read back.
+        families: which lines are for it: "log", for which each system has its own protocol, or "pulsar".
     """
 
     name: ClassVar[str]
     promise: ClassVar[str]
     can_read: ClassVar[bool] = True
+    families: ClassVar[frozenset[str]] = frozenset({"log"})
 
     @abstractmethod
     def version(self) -> str:
@@ -78,6 +80,10 @@ class System(ABC):
     def port(self, ready_line: str) -> int:
         """Return the port that the ready line names, for a `Command` that does not know it."""
         raise NotImplementedError(f"{self.name} does not tell its port: {ready_line}")
+
+    def pulsar(self, endpoint: Endpoint, ready_line: str) -> Endpoint:
+        """Return where it speaks Pulsar, for a system of that family."""
+        return endpoint
 
     @abstractmethod
     def raw(self, endpoint: Endpoint) -> Driver:
@@ -138,6 +144,11 @@ class Server:
             raise NotFound(f"did not get ready: {self.log_tail()}")
         port = command.port or system.port(self._ready_line)
         self.endpoint = Endpoint("127.0.0.1", port, system.acks())
+
+    @property
+    def pulsar_endpoint(self) -> Endpoint:
+        """Where it speaks Pulsar."""
+        return self.system.pulsar(self.endpoint, self._ready_line)
 
     @property
     def ready_seconds(self) -> float:

@@ -164,6 +164,11 @@ class AddressIndex:
         """Whether the log holds something that the index has not seen yet."""
         return self._tip.offset < self._log.end_offset or self._switch_at >= 0
 
+    @property
+    def seen_offset(self) -> int:
+        """The offset up to which the index knows the addresses."""
+        return self._tip.offset
+
     def catch_up(self, max_bytes: int) -> None:
         """Walk over what is new in the log.
 
@@ -282,6 +287,8 @@ class AddressIndex:
             return self._tip.address  # all of it is damaged
         base = header.base_offset
         place = bisect_right(self._offsets, base) - 1
+        if place < 0:
+            return self._addresses[0]  # between it and there is damage: where it stood is not certain any more
         variant = self._variants[place]
         if self._offsets[place] != base:
             # The frames between the checkpoint and here may be out of reach, but those up to the next are not.

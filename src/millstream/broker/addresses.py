@@ -5,6 +5,7 @@ that nobody else waits; from then on every append is followed at once, in this l
 """
 
 import logging
+from collections import deque
 from collections.abc import Callable
 from typing import Final
 
@@ -107,8 +108,9 @@ class Addresses:
 class _Kept:
     """The index of one partition, and who waits for it.
 
-    It is ready once it has seen the whole log and what it has seen is on the disk: an address that was told must not
-    depend on what a power loss could take.
+    It is ready once it has seen the log as it was found, and what it has seen is on the disk: an address that was told
+    must not depend on what a power loss could take. Whoever asks waits until it has seen what was there then, not for
+    what is written faster than it can follow.
     """
 
     def __init__(self, owner: Addresses, partition: Partition, encoding: Encoding, broker: Broker) -> None:
@@ -116,13 +118,18 @@ class _Kept:
         self._partition = partition
         self._runtime = broker.runtime
         self._ready = False
-        self._waiting: Pending[AddressIndex] | None = None
+        self._found_offset = partition.log.end_offset
+        self._waiting: deque[tuple[int, Pending[AddressIndex]]] = deque()
         self._walking = False
         self._closed = False
         self._failure: IoFailed | None = None
         try:
             self._file = AddressFile(broker.directory.files, partition.log.directory)
-            self._index = AddressIndex(partition.log, self._file, encoding, owner.encoded)
+            try:
+                self._index = AddressIndex(partition.log, self._file, encoding, owner.encoded)
+            except (MillstreamError, OSError):
+                self._file.close()
+                raise
         except OSError as error:
             raise IoFailed(f"the addresses of a partition cannot be kept: {error.strerror}") from None
 
@@ -132,17 +139,21 @@ class _Kept:
         self._walk()
 
     def ready(self) -> AddressIndex | Pending[AddressIndex]:
-        """The index if it knows all, or that to come. Raises IoFailed, and whatever reading the log raises."""
+        """The index if it knows all, or once it knows all there is now.
+
+        Raises:
+            IoFailed, DiskFull, StorageError: the log cannot be read, or the file not be written.
+        """
         if self._failure is not None:
             raise self._failure
         if self._ready and self._index.behind:
             self._step(_AT_ONCE_BYTES)
         if self._ready and not self._index.behind:
             return self._index
-        if self._waiting is None:
-            self._waiting = Pending()
+        waiting: Pending[AddressIndex] = Pending()
+        self._waiting.append((self._partition.log.end_offset, waiting))
         self._follow()
-        return self._waiting
+        return waiting
 
     def _follow(self) -> None:
         """There is news of the partition: take note of it."""
@@ -161,13 +172,14 @@ class _Kept:
         except (MillstreamError, OSError) as error:
             self._give_up(error)
             return
-        if self._index.behind:
+        if self._ready:
+            self._answer()
+        elif self._index.seen_offset >= self._found_offset:
+            self._make_ready()
+            return
+        if self._index.behind and not self._walking:
             self._walking = True
             self._runtime.call_soon(self._walk)
-        elif not self._ready:
-            self._make_ready()
-        else:
-            self._answer()
 
     def _step(self, max_bytes: int) -> None:
         self._index.catch_up(max_bytes)
@@ -206,18 +218,20 @@ class _Kept:
         self._runtime.run_blocking(FLUSH_LANE, self._file.sync).when_done(answer)
 
     def _answer(self) -> None:
-        waiting, self._waiting = self._waiting, None
-        if waiting is not None:
-            waiting.resolve(self._index)
+        while self._waiting and self._waiting[0][0] <= self._index.seen_offset:
+            self._waiting.popleft()[1].resolve(self._index)
+
+    def _refuse(self, error: MillstreamError) -> None:
+        waiting, self._waiting = self._waiting, deque()
+        for _, one in waiting:
+            one.fail(error)
 
     def _give_up(self, error: BaseException) -> None:
         """Tell those who wait, and forget what is not certain any more: the next question reads the file again."""
         _log.warning("addresses not kept directory=%s reason=%s", self._partition.log.directory, error)
         self._failure = IoFailed(f"the addresses of a partition cannot be kept: {error}")
-        waiting, self._waiting = self._waiting, None
+        self._refuse(self._failure)
         self._owner.forget(self._partition)
-        if waiting is not None:
-            waiting.fail(self._failure)
 
     def sync(self) -> None:
         """Put what was written on the disk."""
@@ -238,6 +252,4 @@ class _Kept:
         # Behind any work that holds the file.
         close: Callable[[], None] = self._file.close
         self._runtime.run_blocking(FLUSH_LANE, close)
-        waiting, self._waiting = self._waiting, None
-        if waiting is not None:
-            waiting.fail(UnknownTopic("the topic is being deleted"))
+        self._refuse(UnknownTopic("the topic is being deleted"))

@@ -10,6 +10,7 @@ from millstream.broker.deduplication import Deduplication
 from millstream.broker.documents import Documents
 from millstream.broker.errors import ProducersHeld
 from millstream.broker.groups import Groups
+from millstream.broker.holders import Holders
 from millstream.broker.namespaces import Namespaces
 from millstream.broker.namespaces.backlogs import Backlogs
 from millstream.broker.offsets import Offsets
@@ -19,7 +20,8 @@ from millstream.broker.producers import Producers
 from millstream.broker.schemas import SchemaRegistry
 from millstream.broker.settings import BrokerSettings
 from millstream.broker.subscriptions import Subscriptions
-from millstream.broker.topics import TOPIC_DOCUMENT, UPKEEP_LANE, Topic, Topics
+from millstream.broker.topic import TOPIC_DOCUMENT
+from millstream.broker.topics import UPKEEP_LANE, Topic, Topics
 from millstream.broker.transactions import TransactionBounds, Transactions
 from millstream.broker.volatile import VolatileTopics
 from millstream.model.errors import MillstreamError
@@ -74,9 +76,8 @@ class Broker:
             runtime, self.documents, self.topics, self.subscriptions, enabled=settings.transactions
         )
         self.groups.in_use = self.subscriptions.connected
-        self.namespaces = Namespaces(
-            runtime, self.documents, self.topics, auto_create=settings.auto_create_topics
-        )
+        self.holders = Holders(several=settings.several_protocols)
+        self.namespaces = Namespaces(runtime, self.documents, self.topics, auto_create=settings.auto_create_topics)
         self.backlogs = Backlogs(runtime, self.subscriptions, self.namespaces)
         self.schemas = SchemaRegistry(runtime, self.documents, self.topics)
         self.producers = Producers(runtime, self.documents)
@@ -88,11 +89,23 @@ class Broker:
         self.dropped_messages: Counter[str] = Counter()
         self._upkeep_timer: Timer | None = None
         self._upkeep_later()
+        self.topics.forget_partitions = self._forget_partitions
+        self.topics.finish_removals()
 
     def _new_cluster_id(self) -> str:
         cluster_id = str(UUID(bytes=self.runtime.random_bytes(16), version=4))
         self._store.submit([PutValue(CLUSTER_ID, cluster_id)])
         return cluster_id
+
+    def _forget_partitions(self, topic_id: UUID, first: int) -> Pending[None]:
+        """Drop all that is kept of the partitions of a topic from one on; those under their numbers will be new."""
+        self.subscriptions.forget_topic(topic_id, first)
+        self.producers.forget_topic(topic_id, first)
+        self.deduplication.forget_topic(topic_id, first)
+        self.transactions.forget_topic(topic_id, first)
+        self.compaction.forget_topic(topic_id, first)
+        # Changes are stored in order: once this one lasts, so do all before.
+        return self.groups.forget_partitions(topic_id, first)
 
     def delete_topic(self, topic: Topic) -> Pending[None]:
         """Delete a topic with all that belongs to it. Raises UnknownTopic if it is being deleted already."""

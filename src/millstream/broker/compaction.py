@@ -224,7 +224,13 @@ class Compaction:
         name = f"{partition.stable_offset:020}-{self._runtime.random_bytes(_RUN_BYTES).hex()}{SUFFIX}"
         writer = CompactedWriter(self._directory.files, f"{path}/{name}")
         run = _Run(self._runtime, partition, self.current(place), reader, writer)
-        compacted = run.start().chain(lambda horizon: self._switch(place, name, horizon))
+
+        def switch(horizon: int) -> Pending[None]:
+            if partition.deleted:
+                raise UnknownTopic("the topic is being deleted")
+            return self._switch(place, name, horizon)
+
+        compacted = run.start().chain(switch)
         self._running[place] = compacted
 
         def end(outcome: Pending[None]) -> None:
@@ -254,16 +260,17 @@ class Compaction:
 
         return self._documents.put(COMPACTION_DOCUMENT, _key(place), document).then(count)
 
-    def forget_topic(self, topic_id: UUID) -> None:
-        """Drop what lasts of a topic that is gone; its files are removed with its logs."""
-        for place in [place for place in self._files if place[0] == topic_id]:
+    def forget_topic(self, topic_id: UUID, first: int = 0) -> None:
+        """Drop what lasts of a topic that is gone, or of its partitions from one on; files go with their logs."""
+        for place in [place for place in self._files if place[0] == topic_id and place[1] >= first]:
             self._seen_bytes.pop(place, None)
             self._failed.pop(place, None)
             file = self._files.pop(place)
             if file is not None:
                 self._directory.files.forget(file.path)
         for key in list(self._documents.of_kind(COMPACTION_DOCUMENT)):
-            if key.startswith(f"{topic_id}/"):
+            owner, _, index = key.partition("/")
+            if owner == str(topic_id) and int(index) >= first:
                 self._documents.delete(COMPACTION_DOCUMENT, key)
 
 

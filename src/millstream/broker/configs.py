@@ -323,6 +323,13 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
         "group.min.session.timeout.ms", Kind.INT, "6000", "The smallest session timeout, in ms.", high=_INT_MAX
     ),
     ConfigKey(
+        "group.several.protocols.enable",
+        Kind.BOOLEAN,
+        "false",
+        "Whether clients of several protocols may read a topic as one group or subscription at the same moment. Each "
+        "protocol's clients are given all records then, and move one position.",
+    ),
+    ConfigKey(
         "kafka07.broker.id",
         Kind.INT,
         "0",

@@ -12,6 +12,7 @@ from uuid import UUID
 from millstream.broker.documents import Documents
 from millstream.broker.partition import Partition
 from millstream.model.frame import FrameHeader, read_frame_header
+from millstream.model.pending import Pending, settled
 from millstream.model.runtime import Runtime, Timer
 
 __all__ = ["Deduplication", "Deduplicator", "Verdict"]
@@ -48,13 +49,15 @@ class Deduplicator:
         save: makes a state last: an offset, and the sequence ids of everything before it.
         runtime: time.
         saved: the last such state; None if there is none, and then what is in the log already does not count.
+
+    `ready` resolves once a start after a crash knows where to read on; messages sent before that would be forgotten.
     """
 
     def __init__(
         self,
         partition: Partition,
         writer_of: WriterOf,
-        save: Callable[[int, dict[str, int]], object],
+        save: Callable[[int, dict[str, int]], Pending[None]],
         runtime: Runtime,
         saved: tuple[int, dict[str, int]] | None,
     ) -> None:
@@ -67,8 +70,9 @@ class Deduplicator:
         self._persisted_offset = partition.log.end_offset
         self._unsaved = 0
         self._timer: Timer | None = None
+        self.ready: Pending[None] = settled(None)
         if saved is None:
-            self._save_now()
+            self.ready = self._save_now()
         else:
             self._read_again(saved, writer_of)
 
@@ -92,7 +96,9 @@ class Deduplicator:
             self._save_now()
 
     def _note(self, name: str, sequence: int) -> None:
-        self._persisted[name] = self._pushed[name] = max(sequence, self._persisted.get(name, -1))
+        persisted = self._persisted[name] = max(sequence, self._persisted.get(name, -1))
+        # More may be on its way, or less: a later message that failed has set it back.
+        self._pushed[name] = max(persisted, self._pushed.get(name, -1))
         self._heard_ms[name] = self._runtime.monotonic_ms()
 
     def last_sequence(self, name: str) -> int:
@@ -116,8 +122,7 @@ class Deduplicator:
 
     def persisted(self, name: str, highest: int, next_offset: int) -> None:
         """It is on the disk, and the log goes on at an offset."""
-        self._persisted[name] = max(highest, self._persisted.get(name, -1))
-        self._heard_ms[name] = self._runtime.monotonic_ms()
+        self._note(name, highest)
         self._persisted_offset = max(self._persisted_offset, next_offset)
         self._unsaved += 1
         if self._unsaved >= _SAVE_ENTRIES:
@@ -129,7 +134,7 @@ class Deduplicator:
         """Writing failed: what was pushed and did not arrive may come again."""
         self._pushed[name] = self._persisted.get(name, -1)
 
-    def _save_now(self) -> None:
+    def _save_now(self) -> Pending[None]:
         self.close()
         self._unsaved = 0
         before_ms = self._runtime.monotonic_ms() - _IDLE_MS
@@ -139,7 +144,7 @@ class Deduplicator:
             if name not in kept:
                 for sequences in (self._pushed, self._persisted, self._heard_ms):
                     sequences.pop(name, None)
-        self._save(self._persisted_offset, dict(self._persisted))
+        return self._save(self._persisted_offset, dict(self._persisted))
 
     def close(self) -> None:
         """Let no timer run any more."""
@@ -165,23 +170,26 @@ class Deduplication:
         """The deduplicator of a partition; at first use, the log's end is read for what was not saved."""
         place = topic_id, partition.index
         found = self._open.get(place)
-        if found is None:
+        if found is None or found.ready.failed:
             key = f"{topic_id}/{partition.index}"
 
-            def save(offset: int, sequences: dict[str, int]) -> None:
-                self._documents.put(DEDUPLICATION_DOCUMENT, key, {"offset": offset, "sequences": sequences})
+            def save(offset: int, sequences: dict[str, int]) -> Pending[None]:
+                if partition.deleted:
+                    return settled(None)
+                return self._documents.put(DEDUPLICATION_DOCUMENT, key, {"offset": offset, "sequences": sequences})
 
             document = self._documents.find(DEDUPLICATION_DOCUMENT, key)
             saved = None if document is None else (int(document["offset"]), dict(document["sequences"]))
             found = self._open[place] = Deduplicator(partition, writer_of, save, self._runtime, saved)
         return found
 
-    def forget_topic(self, topic_id: UUID) -> None:
-        """Drop what is known of a topic that is gone."""
-        for place in [place for place in self._open if place[0] == topic_id]:
+    def forget_topic(self, topic_id: UUID, first: int = 0) -> None:
+        """Drop what is known of a topic that is gone, or of its partitions from one on."""
+        for place in [place for place in self._open if place[0] == topic_id and place[1] >= first]:
             self._open.pop(place).close()
         for key in list(self._documents.of_kind(DEDUPLICATION_DOCUMENT)):
-            if key.startswith(f"{topic_id}/"):
+            owner, _, index = key.partition("/")
+            if owner == str(topic_id) and int(index) >= first:
                 self._documents.delete(DEDUPLICATION_DOCUMENT, key)
 
     def close(self) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending
 from millstream.storage.metadata import Change, DeleteDocument, MetadataStore, PutDocument
 
@@ -26,6 +25,7 @@ class Documents:
     def __init__(self, store: MetadataStore, loaded: Mapping[tuple[str, str], str]) -> None:
         self._store = store
         self._kinds: dict[str, dict[str, Document]] = {}
+        self._changing: dict[tuple[str, str], _Changing] = {}
         for (kind, key), value in loaded.items():
             self._kinds.setdefault(kind, {})[key] = json.loads(value)
 
@@ -51,19 +51,32 @@ class Documents:
 
     def _change(self, kind: str, key: str, value: Document | None, change: Change) -> Pending[None]:
         documents = self._kinds.setdefault(kind, {})
-        before = documents.get(key)
+        changing = self._changing.setdefault((kind, key), _Changing(documents.get(key)))
         _set(documents, key, value)
+        changing.under_way += 1
 
-        def take_back(pending: Pending[None]) -> None:
-            try:
-                pending.result()
-            except MillstreamError:
-                if documents.get(key) is value:
-                    _set(documents, key, before)
+        def done(pending: Pending[None]) -> None:
+            changing.under_way -= 1
+            if not pending.failed:
+                changing.lasting = value
+            if not changing.under_way:
+                # Where the last of them failed, what lasts is none of those before it that failed as well.
+                _set(documents, key, changing.lasting)
+                del self._changing[kind, key]
 
         stored = self._store.submit([change])
-        stored.when_done(take_back)
+        stored.when_done(done)
         return stored
+
+
+class _Changing:
+    """A document with changes that are not stored yet: how many, and what it is as far as it lasts."""
+
+    __slots__ = ("lasting", "under_way")
+
+    def __init__(self, lasting: Document | None) -> None:
+        self.lasting = lasting
+        self.under_way = 0
 
 
 def _set(documents: dict[str, Document], key: str, value: Document | None) -> None:

@@ -29,6 +29,7 @@
         ├── GroupFull
         ├── GroupNotEmpty
         ├── GroupNotFound
+        ├── GroupHeld            clients of another protocol are reading under its name
         ├── SubscribedToTopic
         └── NoteTooLarge
 
@@ -44,6 +45,7 @@ __all__ = [
     "FencedInstance",
     "GroupError",
     "GroupFull",
+    "GroupHeld",
     "GroupNotEmpty",
     "GroupNotFound",
     "IllegalGeneration",
@@ -170,6 +172,10 @@ class GroupNotEmpty(GroupError):
 
 class GroupNotFound(GroupError):
     """There is no such group."""
+
+
+class GroupHeld(GroupError):
+    """Clients of another protocol are reading under this name."""
 
 
 class SubscribedToTopic(GroupError):

@@ -131,6 +131,10 @@ class Groups:
         """Drop what was committed in a topic that is gone."""
         self.offsets.forget_topic(topic_id)
 
+    def forget_partitions(self, topic_id: UUID, first: int) -> Pending[None]:
+        """Drop what was committed in the partitions of a topic from one on. Resolves once that lasts."""
+        return self.offsets.forget_partitions(topic_id, first)
+
     def expire(self) -> None:
         """Drop offsets that nobody has renewed while their group had no members for the retention time.
 

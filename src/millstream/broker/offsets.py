@@ -11,7 +11,13 @@ from typing import Final, Protocol
 from uuid import UUID
 
 from millstream.model.pending import Pending
-from millstream.storage.metadata import CommittedOffset, DeleteOffsets, MetadataStore, PutOffset
+from millstream.storage.metadata import (
+    CommittedOffset,
+    DeleteOffsets,
+    DeletePartitionOffsets,
+    MetadataStore,
+    PutOffset,
+)
 
 __all__ = ["LiveCursor", "Offsets", "Place"]
 
@@ -87,7 +93,12 @@ class Offsets:
         if cursor is not None:
             return cursor.commit(committed)
         before = self._groups.get(group_id, {}).get(place)
-        if before is None or not before.subscription:
+        if before is None:
+            return committed
+        if before.kept and not committed.kept:
+            # Who has once been promised that its offsets stay has that promise whoever commits under its name.
+            committed = replace(committed, kept=True)
+        if not before.subscription:
             return committed
         # What was acknowledged behind the old offset is encoded for that offset; only there it can be kept as it is.
         kept = before.acknowledged if before.offset == committed.offset else b""
@@ -143,16 +154,29 @@ class Offsets:
 
     def forget_topic(self, topic_id: UUID) -> None:
         """Drop what was committed in a topic that is gone; the store has dropped it with the topic."""
-        for name, place in [key for key in self._cursors if key[1][0] == topic_id]:
+        self._forget(topic_id, 0)
+
+    def forget_partitions(self, topic_id: UUID, first: int) -> Pending[None]:
+        """Drop what was committed in the partitions of a topic from one on. Resolves once that lasts."""
+        self._forget(topic_id, first)
+        # What was on its way to the store until now is seen there before this, and must go as well.
+        gone = self._store.submit([DeletePartitionOffsets(topic_id, first)])
+        return gone.then(lambda _: self._forget(topic_id, first))
+
+    def _forget(self, topic_id: UUID, first: int) -> None:
+        def is_gone(place: Place) -> bool:
+            return place[0] == topic_id and place[1] >= first
+
+        for name, place in [key for key in self._cursors if is_gone(key[1])]:
             self._drop_cursor(name, place)
         for group_id in list(self._groups):
-            for place in [place for place in self._groups[group_id] if place[0] == topic_id]:
+            for place in [place for place in self._groups[group_id] if is_gone(place)]:
                 self._unset(group_id, place)
 
     def expired(self, group_id: str, before_ms: int) -> list[Place]:
-        """Partitions whose offset a group committed before a time; subscriptions rest as long as they like."""
+        """Partitions whose offset a group committed before a time, but for subscriptions and what is kept."""
         return [
             place
             for place, committed in self.of_group(group_id).items()
-            if committed.committed_ms < before_ms and not committed.subscription
+            if committed.committed_ms < before_ms and not (committed.subscription or committed.kept)
         ]

@@ -57,7 +57,7 @@ class Positions:
 
     def _store(self, key: tuple[str, Place], moving: _Moving) -> Pending[None]:
         group_id, place = key
-        committed = CommittedOffset(moving.next_offset, -1, "", self._now_ms())
+        committed = CommittedOffset(moving.next_offset, -1, "", self._now_ms(), kept=True)
         stored = self._offsets.commit(group_id, {place: committed})
         stored.when_done(lambda _: self._stored(key, moving))
         return stored
@@ -65,7 +65,8 @@ class Positions:
     def _stored(self, key: tuple[str, Place], moving: _Moving) -> None:
         following, moving.following = moving.following, None
         if following is None:
-            self._moving.pop(key, None)
+            if self._moving.get(key) is moving:
+                del self._moving[key]
             return
         again = self._store(key, moving)
 
@@ -78,6 +79,14 @@ class Positions:
                 following.resolve(None)
 
         again.when_done(hand_on)
+
+    def forget(self, gone: Callable[[Place], bool]) -> None:
+        """Forget all positions in partitions that are gone; what follows a store under way is not stored."""
+        for key in [key for key in self._moving if gone(key[1])]:
+            moving = self._moving.pop(key)
+            following, moving.following = moving.following, None
+            if following is not None:
+                following.resolve(None)
 
     def delete(self, group_id: str, places: list[Place]) -> Pending[None]:
         """Forget the positions of a group in some partitions."""

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from uuid import UUID
 
 from millstream.broker.documents import Documents
-from millstream.broker.errors import ProducerBusy, ProducerFenced
+from millstream.broker.errors import BrokerError, ProducerBusy, ProducerFenced, UnknownTopic
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending, settled
 from millstream.model.runtime import Runtime
@@ -143,17 +143,16 @@ class Producers:
                     return turn
             case AccessMode.EXCLUSIVE_WITH_FENCING:
                 self._check_epoch(partition, producer)
-                self._displace_all(partition)
+                self._displace_all(partition, _taken())
         return self._enter(place, partition, producer)
 
     def _again(self, place: Place, producer: Producer, there: Producer) -> Pending[None]:
         """Connect under a name that is in use."""
         if producer.succeeds(there):
-            self._of(place).connected.pop(there.name)
-            return self._connect(place, producer)
+            return self._replace(place, producer, there)
         if producer.mode is AccessMode.EXCLUSIVE_WITH_FENCING:
             self._check_epoch(self._of(place), producer)
-            self._displace_all(self._of(place))
+            self._displace_all(self._of(place), _taken())
             return self._connect(place, producer)
         if producer.connection is there.connection:
             raise ProducerBusy(f"a producer {producer.name!r} is connected already")
@@ -166,13 +165,32 @@ class Producers:
 
         return there.connection.probe().chain(decide)
 
+    def _replace(self, place: Place, producer: Producer, there: Producer) -> Pending[None]:
+        """Let a producer that has come again take its own place, whoever waits for that."""
+        if (producer.mode is AccessMode.SHARED) != (there.mode is AccessMode.SHARED):
+            self.disconnect(*place, there)
+            return self._connect(place, producer)
+        partition = self._of(place)
+        if producer.mode is not AccessMode.SHARED:
+            return self._enter(place, partition, producer)
+        partition.connected[producer.name] = producer
+        return settled(None)
+
     def _enter(self, place: Place, partition: _Partition, producer: Producer) -> Pending[None]:
         """Let a producer in that is alone."""
         self._check_epoch(partition, producer)
+        self._partitions[place] = partition  # which those that were displaced may have left empty
         partition.epoch = partition.epoch + 1 if producer.topic_epoch is None else producer.topic_epoch
         producer.topic_epoch = partition.epoch
         partition.connected[producer.name] = producer
-        return self._documents.put(EPOCH_DOCUMENT, _key(place), {"epoch": partition.epoch})
+
+        def leave_again(stored: Pending[None]) -> None:
+            if stored.failed:
+                self.disconnect(*place, producer)
+
+        stored = self._documents.put(EPOCH_DOCUMENT, _key(place), {"epoch": partition.epoch})
+        stored.when_done(leave_again)
+        return stored
 
     @staticmethod
     def _check_epoch(partition: _Partition, producer: Producer) -> None:
@@ -180,8 +198,7 @@ class Producers:
             raise ProducerFenced("another exclusive producer has come since")
 
     @staticmethod
-    def _displace_all(partition: _Partition) -> None:
-        error = ProducerFenced("another producer has taken the topic for itself")
+    def _displace_all(partition: _Partition, error: BrokerError) -> None:
         connected, partition.connected = partition.connected, {}
         waiting, partition.waiting = partition.waiting, []
         for producer in connected.values():
@@ -198,9 +215,10 @@ class Producers:
         partition.waiting = [(one, turn) for one, turn in partition.waiting if one is not producer]
         if partition.connected.get(producer.name) is producer:
             del partition.connected[producer.name]
-        if not partition.connected and partition.waiting:
+        while not partition.connected and partition.waiting:
             self._let_in(place, partition)
-        if not partition.connected and not partition.waiting:
+        # Whoever was refused just now may have come here again.
+        if not partition.connected and not partition.waiting and self._partitions.get(place) is partition:
             del self._partitions[place]
 
     def _let_in(self, place: Place, partition: _Partition) -> None:
@@ -220,10 +238,14 @@ class Producers:
         partition = self._partitions.get((topic_id, index))
         return iter([]) if partition is None else iter(list(partition.connected.values()))
 
-    def forget_topic(self, topic_id: UUID) -> None:
-        """Drop what lasts of a topic that is gone."""
+    def forget_topic(self, topic_id: UUID, first: int = 0) -> None:
+        """Part from the producers of a topic that is gone, or of its partitions from one on; drop what lasts."""
+        error = UnknownTopic("the topic was deleted")
+        for place in [place for place in self._partitions if place[0] == topic_id and place[1] >= first]:
+            self._displace_all(self._partitions.pop(place), error)
         for key in list(self._documents.of_kind(EPOCH_DOCUMENT)):
-            if key.startswith(f"{topic_id}/"):
+            owner, _, index = key.partition("/")
+            if owner == str(topic_id) and int(index) >= first:
                 self._documents.delete(EPOCH_DOCUMENT, key)
 
     def _of(self, place: Place) -> _Partition:
@@ -232,6 +254,10 @@ class Producers:
             document = self._documents.find(EPOCH_DOCUMENT, _key(place)) or {}
             partition = self._partitions[place] = _Partition(document.get("epoch", -1))
         return partition
+
+
+def _taken() -> ProducerFenced:
+    return ProducerFenced("another producer has taken the topic for itself")
 
 
 def _key(place: Place) -> str:

@@ -62,6 +62,7 @@ class BrokerSettings:
         self.initial_rebalance_delay_ms: int = self._value("group.initial.rebalance.delay.ms")
         self.session_timeout_max_ms: int = self._value("group.max.session.timeout.ms")
         self.session_timeout_min_ms: int = self._value("group.min.session.timeout.ms")
+        self.several_protocols: bool = self._value("group.several.protocols.enable")
         self.group_size_max: int = self._value("group.max.size")
         self.kafka07_broker_id: int = self._value("kafka07.broker.id")
         self.kafka07_magic: int = self._value("kafka07.magic")

@@ -280,6 +280,64 @@ class Streams:
         self._numbered[topic.id].attributes = dict(attributes)
         return self._save_topic(topic.id)
 
+    def rename_topic(self, stream: Stream, topic: Topic, name: str) -> Pending[None]:
+        """Give a topic another name in its stream. Raises TopicExists, InvalidTopicName."""
+        return self._topics.rename({topic.id: self.check_new_topic(stream, name, None)})
+
+    def rename(self, stream: Stream, name: str) -> Pending[None]:
+        """Give a stream another name, and thereby its topics in every protocol; lasting once the answer is there.
+
+        Raises:
+            StreamExists, TopicExists: the name, or that of one of its topics, is taken.
+            InvalidNamespaceName: the name is none.
+        """
+        self.refresh()
+        if name in self._by_name:
+            raise StreamExists(f"there is a stream {name} already", by_number=False)
+        is_new = self._namespaces.by_flat_name(name) is None
+        self._ensure_namespace(name)
+        old, topics = stream.name, self.topics_of(stream)
+        stream.name = name
+        names = {one.id: self._topic_name(stream, one.name.name) for one in topics}
+        stream.name = old
+        try:
+            renamed = self._topics.rename(names)
+        except BrokerError:
+            namespace = self._namespaces.by_flat_name(name)
+            if is_new and namespace is not None:
+                self._keep(self._namespaces.delete(namespace))
+            raise
+
+        def take_back(pending: Pending[None]) -> None:
+            if pending.failed and self._by_name.get(name) is stream:
+                self._ensure_namespace(old)
+                self._move(stream, old)
+
+        renamed.when_done(take_back)
+        saved = self._move(stream, name)
+        return renamed.chain(lambda _: saved)
+
+    def _move(self, stream: Stream, name: str) -> Pending[None]:
+        """Let a stream and all that is kept of its topics be under another name."""
+        old = stream.name
+        del self._by_name[old]
+        stream.name = name
+        self._enter(stream)
+        for topic_id in stream.topics.values():
+            self._numbered[topic_id].stream = name
+            self._save_topic(topic_id)
+        counter = self._counters.pop(old, None)
+        if counter is not None:
+            self._counters[name] = counter
+            self._keep(self._documents.put(_COUNTER, name, {"next": counter}))
+            self._keep(self._documents.delete(_COUNTER, old))
+        self._keep(self._documents.delete(_STREAM, old))
+        saved = self._save_stream(stream)
+        namespace = self._namespaces.by_flat_name(old)
+        if namespace is not None and not _is_default(namespace):
+            self._keep(self._namespaces.delete(namespace))
+        return saved
+
     def delete(self, stream: Stream) -> Pending[None]:
         """Delete a stream whose topics are deleted. Raises UnknownStream if it is not there."""
         if self._by_name.get(stream.name) is not stream:

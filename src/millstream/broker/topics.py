@@ -1,9 +1,7 @@
 """The topics: making, finding, changing and deleting them, on the disk and in memory."""
 
-import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
@@ -12,8 +10,9 @@ from millstream.broker.documents import Document
 from millstream.broker.errors import InvalidPartitionCount, TopicExists, UnknownTopic
 from millstream.broker.partition import Partition
 from millstream.broker.settings import BrokerSettings, TopicSettings
+from millstream.broker.topic import TOPIC_DOCUMENT, Topic
 from millstream.model.errors import MillstreamError
-from millstream.model.pending import Pending, gather
+from millstream.model.pending import Pending, gather, settled
 from millstream.model.runtime import Runtime
 from millstream.model.topic_name import TopicName
 from millstream.storage.directory import DataDirectory
@@ -23,7 +22,6 @@ from millstream.storage.metadata import (
     DeleteTopic,
     ForgetTopic,
     MetadataStore,
-    PutDocument,
     PutTopic,
     StoredTopic,
 )
@@ -35,55 +33,8 @@ T = TypeVar("T")
 TOPICS_LANE: Final = "topics"
 UPKEEP_LANE: Final = "upkeep"
 """Where files are removed, for as long as that takes: not before anyone's acknowledgement."""
-TOPIC_DOCUMENT: Final = "topic"
 PARTITIONS_MAX: Final = 10_000
 """Partitions of one topic: each is a directory and an open file, so that a slip of the hand cannot use up all."""
-
-
-@dataclass(slots=True)
-class Topic:
-    """A topic.
-
-    Args:
-        id: its identity, which its name is not.
-        name: its full name.
-        created_ms: when it was made.
-        configs: the settings that were set on it, by name.
-        partitions: by number.
-        growing_to: how many partitions it is being given at the moment, 0 if none.
-        partitioned: whether it was made as a Pulsar topic of partitions, each of which has a name there, even if
-            it is the only one.
-    """
-
-    id: UUID
-    name: TopicName
-    created_ms: int
-    configs: dict[str, str]
-    partitions: list[Partition] = field(default_factory=list)
-    growing_to: int = 0
-    partitioned: bool = False
-
-    def stored(self, *, partitions: int | None = None) -> StoredTopic:
-        """What the metadata store keeps of it, with another number of partitions if that is given."""
-        return StoredTopic(
-            self.id,
-            *self.name,
-            max(len(self.partitions), self.growing_to) if partitions is None else partitions,
-            self.created_ms,
-            self.configs,
-        )
-
-    @property
-    def terminated(self) -> list[int]:
-        """The numbers of the partitions that nothing will ever be appended to again."""
-        return [partition.index for partition in self.partitions if partition.terminated]
-
-    def document(self) -> PutDocument | DeleteDocument:
-        """What is kept of it besides: nothing, for most topics."""
-        if not (self.partitioned or self.terminated):
-            return DeleteDocument(TOPIC_DOCUMENT, str(self.id))
-        value = {"partitioned": self.partitioned, "terminated": self.terminated}
-        return PutDocument(TOPIC_DOCUMENT, str(self.id), json.dumps(value))
 
 
 class Topics:
@@ -95,6 +46,9 @@ class Topics:
         store: where what is known of the topics is kept.
         flusher: puts logs on the disk.
         settings: the server's.
+
+    `forget_partitions` drops whatever others keep of the partitions of a topic from one on, and resolves once that
+    lasts.
     """
 
     def __init__(
@@ -117,6 +71,7 @@ class Topics:
         self._under_way: set[Pending[Any]] = set()
         self._watchers: dict[Callable[[], None], None] = {}
         self._news_due = False
+        self.forget_partitions: Callable[[UUID, int], Pending[None]] = lambda *_: settled(None)
 
     def __iter__(self) -> Iterator[Topic]:
         return iter(list(self._by_flat.values()))
@@ -141,6 +96,7 @@ class Topics:
             self._attach(topic, opened)
             document = documents.get(str(topic.id), {})
             topic.partitioned = document.get("partitioned", False)
+            topic.leftover = document.get("leftover", 0)
             for index in document.get("terminated", ()):
                 topic.partitions[index].terminated = True
             self._enter(topic)
@@ -244,25 +200,146 @@ class Topics:
         Raises:
             InvalidPartitionCount: it is not more than there are, or too many, or others are being added.
         """
-        if topic.growing_to:
-            raise InvalidPartitionCount(f"the topic is being given {topic.growing_to} partitions already")
         if count <= len(topic.partitions):
             raise InvalidPartitionCount(f"the topic has {len(topic.partitions)} partitions already")
         if count > PARTITIONS_MAX:
             raise InvalidPartitionCount(f"a topic has at most {PARTITIONS_MAX} partitions")
-        topic.growing_to = count
 
         def begin(_: None) -> Pending[None]:
-            if topic.id not in self._by_id:
-                raise UnknownTopic("the topic is being deleted")
-            return self._open_off_loop(topic, count)
+            topic.growing_to = count
+            stored = self._store.submit([PutTopic(topic.stored(partitions=count))]).then(
+                lambda _: self._check_there(topic)
+            )
+            return stored.chain(lambda _: self._open_off_loop(topic, count))
 
         def end(_: Pending[None]) -> None:
             topic.growing_to = 0
 
-        grown = self._store.submit([PutTopic(topic.stored(partitions=count))]).chain(begin)
+        grown = self._resize(topic, begin)
         grown.when_done(end)
-        return self._track(grown)
+        return grown
+
+    def remove_partitions(self, topic: Topic, count: int) -> Pending[None]:
+        """Take the last partitions of a topic away, with all that is kept of them.
+
+        Args:
+            count: how many it has then; one at least.
+
+        Returns:
+            Resolves once they cannot come back; fails with MetadataFailed, and then they are there as before. What is
+            added later under their numbers is new.
+
+        Raises:
+            InvalidPartitionCount: it is not less than there are, or none, or their number is being changed.
+        """
+        if not 1 <= count < len(topic.partitions):
+            raise InvalidPartitionCount(f"the topic has {len(topic.partitions)} partitions, and keeps one at least")
+        return self._resize(topic, lambda _: self._take_away(topic, count))
+
+    def _resize(self, topic: Topic, begin: Callable[[None], Pending[None]]) -> Pending[None]:
+        """Change the number of partitions, one change at a time, once nothing is left of those removed before."""
+        if topic.resizing:
+            raise InvalidPartitionCount("the number of partitions is being changed already")
+        topic.resizing = True
+
+        def end(_: Pending[None]) -> None:
+            topic.resizing = False
+
+        resized = self._nothing_left(topic).then(lambda _: self._check_there(topic)).chain(begin)
+        resized.when_done(end)
+        return self._track(resized)
+
+    def _check_there(self, topic: Topic) -> None:
+        if topic.id not in self._by_id:
+            raise UnknownTopic("the topic is being deleted")
+
+    def _nothing_left(self, topic: Topic) -> Pending[None]:
+        """Resolves once nothing is stored of partitions that were removed. Fails with OSError, MetadataFailed."""
+        removal = topic.removal
+        if removal is not None:
+            return removal.chain(lambda _: self._nothing_left(topic))
+        return self._remove_leftover(topic, []) if topic.leftover else settled(None)
+
+    def _take_away(self, topic: Topic, count: int) -> Pending[None]:
+        going, partitioned = topic.partitions[count:], topic.partitioned
+        topic.leftover = len(topic.partitions)
+        # Pulsar's clients know a partition by its number, and go on doing so if it is the only one left.
+        topic.partitioned = True
+        del topic.partitions[count:]
+        for partition in going:
+            partition.deleted = True
+            partition.announce()
+            self._flusher.forget(partition.log)
+        self._announce()
+
+        def take_back(pending: Pending[None]) -> None:
+            try:
+                pending.result()
+            except MillstreamError:
+                topic.leftover, topic.partitioned = 0, partitioned
+                for partition in going:
+                    partition.deleted = topic.id not in self._by_id
+                self._attach(topic, going)
+                if topic.id in self._by_id:
+                    # What was stored of the topic meanwhile has the lower number in it.
+                    self._store.submit([PutTopic(topic.stored()), topic.document()])
+
+        def begin_removal(_: None) -> None:
+            _log.info("partitions deleted topic=%s first=%d count=%d", topic.name.flat, count, len(going))
+            self._begin_removal(topic, going)
+
+        stored = self._store.submit([PutTopic(topic.stored()), topic.document()])
+        stored.when_done(take_back)
+        return stored.then(begin_removal)
+
+    def finish_removals(self) -> None:
+        """Go on, at the start, with the removal of partitions that was under way when the server stopped."""
+        for topic in self:
+            if topic.leftover:
+                self._begin_removal(topic, [])
+
+    def _begin_removal(self, topic: Topic, going: list[Partition]) -> None:
+        """Remove what is left of removed partitions, while nobody waits for it.
+
+        Args:
+            going: those whose files are open.
+        """
+
+        def warn(error: MillstreamError) -> None:
+            _log.warning("removed partitions leave something topic=%s reason=%s", topic.name.flat, error)
+
+        removal: Pending[None] = self._remove_leftover(topic, going).settle(lambda _: None, warn)
+        if removal.done:
+            return
+        topic.removal = self._track(removal)
+
+        def end(_: Pending[None]) -> None:
+            topic.removal = None
+
+        removal.when_done(end)
+
+    def _remove_leftover(self, topic: Topic, going: list[Partition]) -> Pending[None]:
+        count = len(topic.partitions)
+        numbers = range(count, topic.leftover)
+
+        def remove(_: None) -> Pending[None]:
+            for partition in going:
+                partition.log.close()
+            if topic.id not in self._by_id:
+                return settled(None)  # all of its files go
+            return self._runtime.run_blocking(
+                UPKEEP_LANE, lambda: self._directory.remove_partitions(topic.id, numbers)
+            )
+
+        def finish(_: None) -> Pending[None]:
+            topic.leftover = 0
+            if topic.id not in self._by_id:
+                return settled(None)
+            return self._store.submit([topic.document()])
+
+        forgotten = self.forget_partitions(topic.id, count)
+        closed = self._runtime.run_blocking(FLUSH_LANE, lambda: None)  # behind a flush that still holds the files
+        return closed.chain(remove).chain(lambda _: forgotten).chain(finish)
 
     def set_configs(self, topic: Topic, configs: Mapping[str, str]) -> Pending[None]:
         """Replace all settings of a topic. They are obeyed at once, so that the next change builds on this one.
@@ -289,6 +366,50 @@ class Topics:
         stored = self._store.submit([PutTopic(topic.stored())])
         stored.when_done(take_back)
         return stored
+
+    def rename(self, names: Mapping[UUID, TopicName]) -> Pending[None]:
+        """Give topics other names, all or none; at once, so that the next change builds on this.
+
+        Args:
+            names: the new full names, by the topics' ids.
+
+        Returns:
+            Resolves once they last; fails with MetadataFailed, and then they have their names of before.
+
+        Raises:
+            UnknownTopic: one is being deleted.
+            TopicExists: a name is another topic's; nothing is changed.
+        """
+        topics = [self._by_id.get(topic_id) for topic_id in names]
+        renamed = [topic for topic in topics if topic is not None]
+        if len(renamed) < len(names):
+            raise UnknownTopic("the topic is being deleted")
+        given_up = {topic.name.flat for topic in renamed}
+        taken = [name.flat for name in names.values()]
+        in_use = (self._by_flat.keys() - given_up) | self._making.keys() | self._leaving
+        for flat in taken:
+            if flat in in_use or taken.count(flat) > 1:
+                raise TopicExists(f"there is a topic {flat} already")
+        before = {topic.id: topic.name for topic in renamed}
+        self._set_names(renamed, names)
+
+        def take_back(pending: Pending[None]) -> None:
+            try:
+                pending.result()
+            except MillstreamError:
+                self._set_names([topic for topic in renamed if topic.id in self._by_id], before)
+
+        stored = self._store.submit([PutTopic(topic.stored()) for topic in renamed])
+        stored.when_done(take_back)
+        return stored
+
+    def _set_names(self, topics: list[Topic], names: Mapping[UUID, TopicName]) -> None:
+        for topic in topics:
+            del self._by_flat[topic.name.flat]
+        for topic in topics:
+            topic.name = names[topic.id]
+            self._enter(topic)
+        self._announce()
 
     def terminate(self, topic: Topic, index: int) -> Pending[None]:
         """Let nothing be appended to a partition ever again; at once, and lasting once the answer is there."""

@@ -53,6 +53,11 @@ class Pending(Generic[T]):
             raise self._error
         return self._value  # type: ignore[return-value]  # T may itself allow None
 
+    @property
+    def failed(self) -> bool:
+        """Whether it is settled, with an error."""
+        return self._error is not None
+
     def when_done(self, callback: Callable[["Pending[T]"], None]) -> None:
         """Call back once it is settled; at once if it is."""
         if self.done:

@@ -69,6 +69,7 @@ class FramedConnection(asyncio.BufferedProtocol):
         self._filled = 0
         self._read_until = _BUFFER_BYTES_FIRST
         self._answers: deque[list[Buffer] | Pending[list[Buffer]]] = deque()
+        self._ready_bytes = 0  # of answers that are there and were not handed to the transport yet
         self._writing_paused = False
         self._reading_paused = False
         self._flush_due = False
@@ -145,8 +146,10 @@ class FramedConnection(asyncio.BufferedProtocol):
             position += frame_bytes
             self._serve_frame(view[start:position], out)
             frame_bytes = 0
+        if position:
+            self._frames_served(out)
         if out:
-            self._write(out)
+            self._hand_over(out)
         del view
         self._make_room(position, frame_bytes)
         if self._must_wait() and not self._reading_paused and not self._closing:
@@ -154,7 +157,6 @@ class FramedConnection(asyncio.BufferedProtocol):
             self._transport.pause_reading()
 
     def _serve_frame(self, frame: memoryview, out: list[Buffer]) -> None:
-        self.last_request_s = self._loop.time()
         try:
             answer = self._session.handle(frame)
         except WireError as error:
@@ -173,14 +175,31 @@ class FramedConnection(asyncio.BufferedProtocol):
                 answer.when_done(self._answer_ready)
                 return
             answer = answer.result()
+        self._ready_bytes += sum(map(len, answer))
         if self._answers:
             self._answers.append(answer)
-        else:
-            out += answer
+            return
+        out += answer
+        if self._ready_bytes >= WRITE_BUFFER_HIGH_BYTES:
+            # Now, so that it is known whether the peer is too slow for the requests behind.
+            self._hand_over(out)
+            out.clear()
+
+    def _frames_served(self, out: list[Buffer]) -> None:
+        self.last_request_s = self._loop.time()
+        try:
+            self._session.served()
+        except Exception:  # noqa: BLE001 - ours, as in `_serve_frame`
+            _log.exception("internal error peer=%s: the connection is closed", self.address)
+            self._end(out)
 
     def _must_wait(self) -> bool:
         return bool(
-            self._stopping or self._writing_paused or self._holds or len(self._answers) >= ANSWERS_WAITING_MAX
+            self._stopping
+            or self._writing_paused
+            or self._holds
+            or len(self._answers) >= ANSWERS_WAITING_MAX
+            or self._ready_bytes >= WRITE_BUFFER_HIGH_BYTES
         )
 
     def _make_room(self, position: int, frame_bytes: int) -> None:
@@ -209,7 +228,9 @@ class FramedConnection(asyncio.BufferedProtocol):
 
     # Answers out
 
-    def _answer_ready(self, _: Pending[list[Buffer]]) -> None:
+    def _answer_ready(self, answer: Pending[list[Buffer]]) -> None:
+        if not answer.failed:
+            self._ready_bytes += sum(map(len, answer.result()))
         if not self._flush_due and not self._closing:
             self._flush_due = True
             self._loop.call_soon(self._flush)
@@ -234,8 +255,13 @@ class FramedConnection(asyncio.BufferedProtocol):
             self._answers.popleft()
             out += answer
         if out:
-            self._write(out)
+            self._hand_over(out)
         self._go_on()
+
+    def _hand_over(self, out: list[Buffer]) -> None:
+        """Write answers."""
+        self._ready_bytes -= sum(map(len, out))
+        self._write(out)
 
     def _write(self, out: list[Buffer]) -> None:
         """Write buffers at once: small ones joined, which is cheaper; large ones, bodies of batches, uncopied."""
@@ -281,7 +307,7 @@ class FramedConnection(asyncio.BufferedProtocol):
 
     def room_bytes(self) -> int:
         """Bytes that may still be queued for the peer; never negative."""
-        return max(ROOM_BYTES - self._transport.get_write_buffer_size(), 0)
+        return max(ROOM_BYTES - self._transport.get_write_buffer_size() - self._ready_bytes, 0)
 
     @property
     def closing(self) -> bool:

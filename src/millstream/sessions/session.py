@@ -85,6 +85,12 @@ class Session(Protocol):
             WireError: the bytes are nothing that this server can answer. The connection is to be closed.
         """
 
+    def served(self) -> None:
+        """All whole frames that one read of the socket brought have been handled.
+
+        What a session puts off until here, so as to do it once for all of them, is done before anything else happens.
+        """
+
     def resume(self) -> None:
         """The peer has read what kept it from being sent more."""
 

@@ -9,6 +9,7 @@ Topics lie under their ids, not their names: a name may hold characters that no 
 made anew under an old name must never meet the old one's files.
 """
 
+from collections.abc import Iterable
 from typing import Final
 from uuid import UUID
 
@@ -82,6 +83,13 @@ class DataDirectory:
     def remove_topic(self, topic_id: UUID) -> None:
         """Remove all files of a topic. Its logs are closed."""
         self.files.remove_tree(self.topic_path(topic_id))
+
+    def remove_partitions(self, topic_id: UUID, partitions: Iterable[int]) -> None:
+        """Remove all files of some partitions of a topic, so that they stay removed. Their logs are closed."""
+        path = self.topic_path(topic_id)
+        for partition in partitions:
+            self.files.remove_tree(f"{path}/{partition}")
+        self.files.sync_directory(path)
 
     def strangers(self, known: set[UUID]) -> list[str]:
         """Directories among the topics' that belong to none of them, such as those of a lost metadata store.

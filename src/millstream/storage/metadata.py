@@ -44,6 +44,7 @@ __all__ = [
     "CommittedOffset",
     "DeleteDocument",
     "DeleteOffsets",
+    "DeletePartitionOffsets",
     "DeleteTopic",
     "ForgetTopic",
     "MetadataFailed",
@@ -91,6 +92,7 @@ _offsets = Table(
     Column("committed_ms", BigInteger, nullable=False),
     Column("acknowledged", LargeBinary),
     Column("subscription", Boolean),
+    Column("kept", Boolean),
 )
 _documents = Table(
     "documents",
@@ -134,6 +136,7 @@ class CommittedOffset:
         committed_ms: when it was committed.
         acknowledged: records behind the offset that are done with all the same; the encoding is the broker's.
         subscription: whether it stands for a subscription, which lasts until it is ended, however long it rests.
+        kept: whether it lasts as long without being one.
     """
 
     offset: int
@@ -142,6 +145,7 @@ class CommittedOffset:
     committed_ms: int
     acknowledged: bytes = b""
     subscription: bool = False
+    kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +197,14 @@ class DeleteOffsets:
 
 
 @dataclass(frozen=True, slots=True)
+class DeletePartitionOffsets:
+    """Delete the offsets that any group has in the partitions of a topic from one on."""
+
+    topic_id: UUID
+    first: int
+
+
+@dataclass(frozen=True, slots=True)
 class PutDocument:
     """Set a document: what is durable of one noun (a namespace, a schema, a user) that needs no table of its own.
 
@@ -215,7 +227,17 @@ class DeleteDocument:
     key: str
 
 
-Change = PutValue | PutTopic | DeleteTopic | ForgetTopic | PutOffset | DeleteOffsets | PutDocument | DeleteDocument
+Change = (
+    PutValue
+    | PutTopic
+    | DeleteTopic
+    | ForgetTopic
+    | PutOffset
+    | DeleteOffsets
+    | DeletePartitionOffsets
+    | PutDocument
+    | DeleteDocument
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,6 +399,7 @@ def _load(connection: Connection) -> Snapshot:
             row.committed_ms,
             row.acknowledged or b"",
             bool(row.subscription),
+            bool(row.kept),
         )
         for row in connection.execute(select(_offsets))
     }
@@ -414,6 +437,9 @@ def _apply(connection: Connection, change: Change) -> None:
             connection.execute(delete(_offsets).where(_offsets.c.group_id == group_id))
         case DeleteOffsets(group_id, UUID() as topic_id, partition):
             connection.execute(_DELETE_OFFSET, _offset_key(group_id, topic_id, partition))
+        case DeletePartitionOffsets(topic_id, first):
+            gone = (_offsets.c.topic_id == str(topic_id), _offsets.c.partition >= first)
+            connection.execute(delete(_offsets).where(*gone))
         case PutOffset():
             _put_offsets(connection, [change])
         case PutDocument(kind, key, value):
@@ -444,6 +470,7 @@ def _put_offsets(connection: Connection, changes: Iterable[Change]) -> None:
                 "committed_ms": committed.committed_ms,
                 "acknowledged": committed.acknowledged,
                 "subscription": committed.subscription,
+                "kept": committed.kept,
             }
             for (group_id, topic_id, partition), committed in latest.items()
         ],

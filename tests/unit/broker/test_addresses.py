@@ -3,7 +3,8 @@
 import pytest
 
 from millstream.broker.address_index import INTERVAL_BYTES, EncodedFrames, _Encoded
-from millstream.storage.address_file import ADDRESSES_FILE
+from millstream.model.pending import Pending
+from millstream.storage.address_file import ADDRESSES_FILE, AddressFile
 from millstream.wire.kafka07.requests import FetchRequest
 from tests.support.batches import batch
 from tests.support.simulated_files import Fault
@@ -306,6 +307,24 @@ def test_damage_at_the_start() -> None:
     assert client.fetch(31 * SIZE) == (0, numbered(31, 60))
 
 
+def test_a_start_that_moves_on_in_front_of_damage(database: str) -> None:
+    client = Conversation(database, kafka07__magic="0")
+    client.create("orders")
+    write(client, 0, 60)
+    client.fetch()
+    client.settings.kafka07_magic = 1
+    client.restart()
+    write(client, 60, 100)
+    flip(client, 5 * FRAME + 200)
+    for offset in (3, 4, 5, 6):
+        delete_before(client, offset)
+        assert client.first() == 6 * SIZE
+        assert client.fetch(6 * SIZE) == (0, numbered(6, 60) + numbered(60, 100, magic=1))
+    write(client, 100, 101)
+    client.restart()
+    assert client.fetch(7 * SIZE) == (0, numbered(7, 60) + numbered(60, 101, magic=1))
+
+
 @pytest.mark.parametrize("record", [0, 5, -1])
 def test_a_damaged_journal_is_found_again_from_the_log(database: str, record: int) -> None:
     client = Conversation(database)
@@ -413,3 +432,37 @@ def test_partitions_do_not_share_what_was_encoded() -> None:
     frames.keep(one, 5, encoded(3))
     frames.keep(one, 6, encoded(7))
     assert frames.find(one, 5) is not None
+
+
+def test_who_asks_is_answered_while_more_is_written_than_can_be_followed() -> None:
+    client = Conversation()
+    client.create("orders")
+    client.fetch()
+    left = 100
+
+    def write_on() -> None:
+        nonlocal left
+        left -= 1
+        append(client.partition(), batch(b"x" * 900_000))
+        if left and not answer.done:
+            client.runtime.call_soon(write_on)
+
+    for _ in range(3):
+        append(client.partition(), batch(b"x" * 900_000))
+    answer = client.send(FetchRequest("orders", 0, 0, 100))
+    assert isinstance(answer, Pending)
+    write_on()
+    client.runtime.run()
+    assert answer.done
+    assert left
+
+
+def test_an_index_that_cannot_be_opened_keeps_no_file_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = Conversation()
+    client.create("orders")
+    closed: list[AddressFile] = []
+    monkeypatch.setattr(AddressFile, "close", lambda file: closed.append(file))
+    client.files.inject(Fault("truncate", path_ending=ADDRESSES_FILE))
+    assert client.fetch()[0] == -1
+    assert len(closed) == 1
+    assert client.fetch() == (0, b"")

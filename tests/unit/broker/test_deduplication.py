@@ -96,3 +96,13 @@ def test_a_topic_made_anew_knows_nothing(sim: SimulatedBroker) -> None:
     sim.create()
     assert send(sim, 1, 0) is Verdict.NEW
     assert len(sim.broker.documents.of_kind("deduplication")) == 1
+
+
+def test_a_failure_does_not_forget_an_earlier_message_that_arrives_after_it(sim: SimulatedBroker) -> None:
+    deduplicator = opened(sim, sim.create())
+    deduplicator.pushed("a", 5)  # on its way to the disk
+    deduplicator.pushed("a", 6)
+    deduplicator.failed("a")  # 6 was refused
+    deduplicator.persisted("a", 5, 1)
+    assert (deduplicator.judge("a", 5), deduplicator.judge("a", 6)) == (Verdict.DUPLICATE, Verdict.NEW)
+    assert deduplicator.last_sequence("a") == 5

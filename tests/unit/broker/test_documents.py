@@ -58,3 +58,20 @@ def test_an_unknown_kind_is_empty(tmp_path: Path) -> None:
     assert documents.of_kind("nothing") == {}
     with pytest.raises(TypeError):
         documents.of_kind("nothing")["a"] = {}  # type: ignore[index]  # a view is not for changing
+
+
+def test_of_changes_that_all_fail_none_is_left(tmp_path: Path) -> None:
+    runtime = SimulatedRuntime()
+    store, documents = opened(runtime, tmp_path / "metadata")
+    documents.put("user", "ada", {"id": 1})
+    runtime.run()
+    event.listen(store._engine, "connect", lambda connection, _: connection.execute("PRAGMA busy_timeout=0"))
+    store._engine.dispose()
+    with closing(sqlite3.connect(tmp_path / "metadata", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        changes = [documents.put("user", "ada", {"id": 2}), documents.put("user", "bob", {"id": 3})]
+        changes += [documents.put("user", "ada", {"id": 4}), documents.delete("user", "bob")]
+        runtime.run()
+    assert all(change.failed for change in changes)
+    assert documents.of_kind("user") == {"ada": {"id": 1}}
+    assert not documents._changing

@@ -11,7 +11,7 @@ from millstream.broker.errors import ProducerBusy, ProducerFenced
 from millstream.broker.producers import AccessMode, Producer, Producers
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending, settled
-from millstream.storage.metadata import MetadataStore
+from millstream.storage.metadata import MetadataFailed, MetadataStore
 from tests.support.simulated_runtime import SimulatedRuntime
 
 TOPIC = UUID(int=7)
@@ -187,3 +187,58 @@ def test_epochs_outlast_a_restart_and_not_the_topic(place: Place) -> None:
     place.runtime.run()
     place.start()
     assert place.connected("a", AccessMode.EXCLUSIVE).topic_epoch == 0
+
+
+def test_an_exclusive_producer_come_again_keeps_its_place_before_those_that_wait(place: Place) -> None:
+    connection = Connection()
+    place.connected("a", AccessMode.EXCLUSIVE, connection, number=3, epoch=0)
+    waiting = place.connect(place.producer("b", AccessMode.WAIT_FOR_EXCLUSIVE))
+    again = place.connected("a", AccessMode.EXCLUSIVE, connection, number=3, epoch=1)
+    assert list(place.producers.of(TOPIC, 0)) == [again]
+    assert not waiting.done
+    place.leave(again)
+    waiting.result()
+    assert place.names() == ["b"]
+
+
+def test_a_producer_come_again_in_another_mode_lets_those_in_that_wait(place: Place) -> None:
+    connection = Connection()
+    place.connected("a", AccessMode.EXCLUSIVE, connection, number=3, epoch=0)
+    waiting = place.connect(place.producer("b", AccessMode.WAIT_FOR_EXCLUSIVE))
+    with pytest.raises(ProducerBusy):
+        place.connect(place.producer("a", AccessMode.SHARED, connection, number=3, epoch=1)).result()
+    waiting.result()
+    assert place.names() == ["b"]
+
+
+def test_one_that_waited_in_vain_does_not_keep_those_behind_it_waiting(place: Place) -> None:
+    first = place.connected("a", AccessMode.EXCLUSIVE)
+    assert first.topic_epoch == 0
+    stale = place.connect(place.producer("b", AccessMode.WAIT_FOR_EXCLUSIVE, topic_epoch=-1))
+    next_one = place.connect(place.producer("c", AccessMode.WAIT_FOR_EXCLUSIVE))
+    place.leave(first)
+    with pytest.raises(ProducerFenced):
+        stale.result()
+    next_one.result()
+    assert place.names() == ["c"]
+
+
+def test_one_that_waited_in_vain_may_leave_as_soon_as_it_is_told(place: Place) -> None:
+    first = place.connected("a", AccessMode.EXCLUSIVE)
+    stale = place.producer("b", AccessMode.WAIT_FOR_EXCLUSIVE, topic_epoch=-1)
+    place.connect(stale).when_done(lambda _: place.producers.disconnect(TOPIC, 0, stale))
+    place.leave(first)
+    place.connected("c")
+
+
+def test_an_exclusive_producer_whose_epoch_is_not_kept_is_not_there(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed: Pending[None] = Pending()
+    monkeypatch.setattr(place.documents, "put", lambda *_: failed)
+    refused = place.connect(place.producer("a", AccessMode.EXCLUSIVE))
+    failed.fail(MetadataFailed("the disk is full"))
+    with pytest.raises(MetadataFailed):
+        refused.result()
+    assert place.names() == []
+    place.connected("b")

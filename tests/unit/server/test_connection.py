@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from millstream.model.pending import Pending, settled
-from millstream.server.connection import ANSWERS_WAITING_MAX, FramedConnection
+from millstream.server.connection import ANSWERS_WAITING_MAX, WRITE_BUFFER_HIGH_BYTES, FramedConnection
 from millstream.sessions.session import Buffer, Endpoint
 from millstream.wire.kafka.errors import MalformedMessage
 
@@ -84,6 +84,7 @@ class Session:
         self.finished = self.closed = 0
 
         self.resumed = 0
+        self.served_after: list[int] = []
 
     prefix_bytes = 4
 
@@ -94,6 +95,9 @@ class Session:
         if not REQUEST_BYTES_MIN <= length <= REQUEST_BYTES_MAX:
             raise MalformedMessage(f"a request of {length} bytes")
         return length + 4
+
+    def served(self) -> None:
+        self.served_after.append(len(self.frames))
 
     def resume(self) -> None:
         self.resumed += 1
@@ -191,6 +195,17 @@ async def test_all_answers_of_one_read_leave_in_one_write() -> None:
     peer = Peer()
     peer.send(STREAM)
     assert peer.transport.writes == 1
+
+
+@on_loop
+async def test_a_session_is_told_once_behind_the_frames_of_one_read() -> None:
+    peer = Peer()
+    peer.send(STREAM + STREAM[:5])
+    assert peer.its_session.served_after == [3]
+    peer.send(STREAM[5:9])
+    assert peer.its_session.served_after == [3]
+    peer.send(STREAM[9:])
+    assert peer.its_session.served_after == [3, 6]
 
 
 @on_loop
@@ -390,6 +405,42 @@ async def test_a_full_buffer_that_may_not_be_served_yet_loses_nothing() -> None:
     peer.connection.resume_writing()
     peer.send(left)
     assert peer.its_session.frames == [content] * 100
+
+
+@on_loop
+async def test_a_read_full_of_requests_for_much_is_served_only_as_far_as_the_peer_reads() -> None:
+    peer = Peer()
+    peer.transport.pause_at_bytes = WRITE_BUFFER_HIGH_BYTES
+    peer.its_session.answer = lambda content: [bytes(WRITE_BUFFER_HIGH_BYTES // 2)]
+    peer.send(STREAM * 10)
+    assert len(peer.its_session.frames) == 2
+    assert len(peer.transport.written) == WRITE_BUFFER_HIGH_BYTES
+    assert not peer.reading()
+    peer.transport.pause_at_bytes = None
+    peer.connection.resume_writing()
+    assert len(peer.its_session.frames) == 30
+    assert peer.reading()
+
+
+@on_loop
+async def test_answers_that_wait_for_an_earlier_one_take_up_room() -> None:
+    peer = Peer()
+    room = peer.connection.room_bytes()
+    waited_for: list[Pending[list[Buffer]]] = [Pending(), Pending()]
+    answers: list[Answer] = [*waited_for, [bytes(1000)]]
+    peer.its_session.answer = lambda content: answers.pop(0) if answers else [bytes(WRITE_BUFFER_HIGH_BYTES)]
+    peer.send(STREAM)
+    assert peer.connection.room_bytes() == room - 1000
+    waited_for[1].resolve([bytes(500)])
+    assert peer.connection.room_bytes() == room - 1500
+    peer.send(STREAM)
+    assert len(peer.its_session.frames) == 4
+    assert not peer.reading()
+    waited_for[0].resolve([])
+    await asyncio.sleep(0)
+    assert len(peer.its_session.frames) == 6
+    assert peer.connection.room_bytes() == room
+    assert peer.reading()
 
 
 @on_loop

@@ -25,6 +25,7 @@ FIRST_BYTES = {
     "iggy": [
         bytes.fromhex("14000000 26000000 04 69676779 04"),  # LOGIN_USER of the dialects with short headers
         bytes.fromhex("04000000 01000000"),  # PING
+        bytes.fromhex("00010000 26000000 04 69676779 04"),  # a LOGIN_USER of 256 bytes
         bytes(64),  # the first fields of a 256-byte header are zero
     ],
 }

@@ -26,7 +26,8 @@ class Cursor:
 
     `position` is the first offset that is not acknowledged together with all before it; `acknowledged` holds the
     offsets behind it that are acknowledged, and `pending` those that transactions have acknowledged which are not
-    decided: they are not delivered, and not stored here.
+    decided: they are not delivered, and not stored here. `wanted` tells which records of a frame are to be delivered,
+    as `unacknowledged` does but without those pending; it is that very function as long as nothing is pending.
 
     Args:
         runtime: time and timers.
@@ -58,6 +59,7 @@ class Cursor:
         self.position = position
         self.acknowledged = OffsetRanges()
         self.pending = OffsetRanges()
+        self.wanted: Callable[[int, int], int | None] = self.unacknowledged
         self._interval_ms = persist_interval_ms
         self._moved = moved
         self._dropped = dropped
@@ -108,23 +110,25 @@ class Cursor:
         self.position = end
         return swallowed
 
-    def wanted(self, base_offset: int, count: int) -> int | None:
-        """Which records of a frame are not acknowledged, not even in a transaction that is not decided.
-
-        Returns:
-            Bit n for record n; None if all of them are wanted.
-        """
-        mask, pending = self.unacknowledged(base_offset, count), self.pending
-        if not pending or mask == 0:
+    def _wanted_beside_pending(self, base_offset: int, count: int) -> int | None:
+        """What `wanted` is while anything is pending."""
+        mask = self.unacknowledged(base_offset, count)
+        if mask == 0:
             return mask
         whole = (1 << count) - 1
-        kept = _bits(pending.gaps(base_offset, base_offset + count), base_offset, count)
+        kept = 0
+        for start, stop in self.pending.gaps(base_offset, base_offset + count):
+            kept |= ((1 << (stop - start)) - 1) << (start - base_offset)
         if mask is not None:
             kept &= mask
         return None if kept == whole else kept
 
     def unacknowledged(self, base_offset: int, count: int) -> int | None:
-        """Which records of a frame are not acknowledged, but for those pending in a transaction; as `wanted`."""
+        """Which records of a frame are not acknowledged, or pending at most.
+
+        Returns:
+            Bit n for record n; None if all of them are.
+        """
         position, ranges = self.position, self.acknowledged
         end = base_offset + count
         if base_offset >= position:
@@ -141,6 +145,17 @@ class Cursor:
         self.acknowledged.clear()
         if not self._changed:
             self._touch()
+
+    def pend(self, start: int, end: int) -> None:
+        """A transaction that is not decided has acknowledged the offsets from start to before end."""
+        self.pending.add(start, end)
+        self.wanted = self._wanted_beside_pending
+
+    def unpend(self, start: int, end: int) -> None:
+        """It is decided."""
+        self.pending.remove(start, end)
+        if not self.pending:
+            self.wanted = self.unacknowledged
 
     # Lasting
 

@@ -39,12 +39,11 @@ class PendingAcknowledgements:
         """
         own = self._of.get(number) or OffsetRanges()
         open_runs = [self._open(start, end, own) for start, end in runs]
-        pending = self._cursor.pending
         added = []
         for gaps in open_runs:
             added.append(sum(own.add(start, end) for start, end in gaps))
             for start, end in gaps:
-                pending.add(start, end)
+                self._cursor.pend(start, end)
         if own:
             self._of[number] = own
         return added
@@ -82,7 +81,7 @@ class PendingAcknowledgements:
         acknowledged = 0
         if ranges is not None:
             for start, end in ranges:
-                self._cursor.pending.remove(start, end)
+                self._cursor.unpend(start, end)
                 if commit:
                     acknowledged += self._cursor.acknowledge(start, end)
         return ranges, acknowledged

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from uuid import UUID
 
+from millstream.broker.errors import UnknownTopic
 from millstream.broker.offsets import Offsets, Place
 from millstream.broker.subscriptions.consumer import Consumer
 from millstream.broker.subscriptions.errors import SubscriptionInUse, SubscriptionNotFound
@@ -103,6 +104,8 @@ class Subscriptions:
         Args:
             first: the earliest offset that can be read; None for the first of the log.
         """
+        if partition >= len(topic.partitions):
+            raise UnknownTopic("the partition was deleted")
         place = topic.id, partition
         ending = self._ending.get((place, name))
         if ending is not None:
@@ -214,7 +217,7 @@ class Subscriptions:
         if subscription is not None or (place, name) in self._ending:
             return subscription
         committed = self._offsets.subscriptions_at(place).get(name)
-        if committed is None:
+        if committed is None or partition >= len(topic.partitions):
             return None
         subscription = self._enter(topic, partition, name, committed.offset, durable=True)
         self._restore(subscription, committed, topic.partitions[partition].log.end_offset)
@@ -225,6 +228,10 @@ class Subscriptions:
         place = topic.id, partition
         stored = {name for name in self._offsets.subscriptions_at(place) if (place, name) not in self._ending}
         return sorted(stored | self._at.get(place, {}).keys())
+
+    def named(self, name: str) -> list[Subscription]:
+        """The subscriptions of a name that are in use, of whatever partition."""
+        return [names[name] for names in self._at.values() if name in names]
 
     def hold_offset(self, topic_id: UUID, partition: int) -> int | None:
         """The lowest offset that a durable subscription of a partition still needs; None if there is none.
@@ -238,9 +245,12 @@ class Subscriptions:
 
     # The end
 
-    def forget_topic(self, topic_id: UUID) -> None:
-        """End the subscriptions of a topic that is gone; `Offsets.forget_topic` ends the durable ones only."""
-        for place in [place for place in self._at if place[0] == topic_id]:
+    def forget_topic(self, topic_id: UUID, first: int = 0) -> None:
+        """End the subscriptions of a topic that is gone, or of its partitions from one on.
+
+        `Offsets.forget_topic` ends the durable ones only.
+        """
+        for place in [place for place in self._at if place[0] == topic_id and place[1] >= first]:
             for subscription in list(self._at.get(place, {}).values()):
                 subscription.drop()
 

@@ -434,11 +434,24 @@ class Transactions:
             if partition.transactions is not None:
                 partition.transactions.forget_before(start_offset)
 
-    def forget_topic(self, topic_id: UUID) -> None:
-        """Drop what lasts of a topic that is gone."""
+    def forget_topic(self, topic_id: UUID, first: int = 0) -> None:
+        """Drop what lasts of a topic that is gone, or of its partitions from one on; no transaction is there now."""
         for key in list(self._documents.of_kind(ABORTED_DOCUMENT)):
-            if key.startswith(f"{topic_id}/"):
+            owner, index, _ = key.split("/")
+            if owner == str(topic_id) and int(index) >= first:
                 self._documents.delete(ABORTED_DOCUMENT, key)
+        for transaction in self._of.values():
+            written = [place for place in transaction.partitions if place[0] == topic_id and place[1] >= first]
+            subscribed = {
+                one for one in transaction.subscriptions if one.topic_id == topic_id and one.partition >= first
+            }
+            for place in written:
+                del transaction.partitions[place]
+            transaction.subscriptions -= subscribed
+            for one in subscribed:
+                self._acknowledged.drop(transaction.number, one)
+            if written or subscribed:
+                self._put(transaction)
 
     def close(self) -> None:
         """Let no timer run any more: the server stops."""

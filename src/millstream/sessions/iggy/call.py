@@ -15,6 +15,7 @@ from millstream.broker.streams import Stream, Streams
 from millstream.broker.topic_groups import TopicGroup, TopicGroups
 from millstream.broker.topics import Topic
 from millstream.broker.users import User, Users
+from millstream.model.topic_name import TopicName
 from millstream.sessions.session import Endpoint
 from millstream.wire.iggy.dialects import Dialect
 from millstream.wire.iggy.error_codes import ErrorCode
@@ -74,6 +75,7 @@ class Client:
         user: who is logged in.
         session: the number that the login gave.
         groups: the groups it is a member of.
+        places: topics that it has named lately, with the names that they had then.
     """
 
     id: int
@@ -84,6 +86,7 @@ class Client:
     session: int = 0
     dialect: Dialect | None = None
     groups: list[TopicGroup] = field(default_factory=list)
+    places: dict[tuple[Identifier, Identifier], tuple[Place, TopicName]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -116,6 +119,8 @@ class IggyShared:
     last_session: int = 0
 
 
+_PLACES_MAX: Final = 64
+"""Topics that are remembered for one connection: more than most clients use, and a few KB."""
 _ANONYMOUS_RIGHTS: Final = Permissions.all()
 
 
@@ -175,6 +180,19 @@ class Call:
 
     def place(self, stream_key: Identifier, topic_key: Identifier) -> Place:
         """The topic that a client names. Raises Refused."""
+        known = self.client.places.get((stream_key, topic_key))
+        if known is not None:
+            place, name = known
+            # A topic that was deleted or renamed, or whose stream was, is looked for again.
+            if place.topic.name is name and self.broker.topics.by_id(place.topic.id) is place.topic:
+                return place
+        place = self._find_place(stream_key, topic_key)
+        if len(self.client.places) >= _PLACES_MAX:
+            self.client.places.clear()
+        self.client.places[stream_key, topic_key] = place, place.topic.name
+        return place
+
+    def _find_place(self, stream_key: Identifier, topic_key: Identifier) -> Place:
         stream = self.stream(stream_key)
         if topic_key == -1:
             raise Refused(ErrorCode.INVALID_TOPIC_ID, "topic 0")

@@ -40,6 +40,7 @@ _CODES: Final[Mapping[type[BaseException], ErrorCode | Callable[[MillstreamError
     broker_errors.InvalidConfig: ErrorCode.INVALID_OPTION_VALUE,
     broker_errors.BatchTooLarge: ErrorCode.TOO_BIG_MESSAGE_PAYLOAD,
     broker_errors.AppendRefused: ErrorCode.FEATURE_UNAVAILABLE,
+    broker_errors.GroupHeld: ErrorCode.FEATURE_UNAVAILABLE,
     broker_errors.GroupNotFound: ErrorCode.CONSUMER_GROUP_ID_NOT_FOUND,
     broker_errors.UnknownMember: ErrorCode.CONSUMER_GROUP_MEMBER_NOT_FOUND,
     topic_groups.GroupExists: _group_exists,

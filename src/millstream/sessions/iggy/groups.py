@@ -4,6 +4,7 @@ from millstream.broker.permissions import Action
 from millstream.broker.topic_groups import TopicGroup
 from millstream.model.pending import Pending
 from millstream.sessions.iggy.call import Call, Place
+from millstream.sessions.iggy.holders import PROTOCOL
 from millstream.sessions.iggy.names import check_name
 from millstream.wire.iggy.dialects import Dialect
 from millstream.wire.iggy.error_codes import ErrorCode
@@ -81,7 +82,9 @@ def delete(call: Call, request: GroupRequest) -> Pending[Empty]:
 
 def join(call: Call, request: GroupRequest) -> Empty:
     """Become a member. From dialect C3 on the others keep what is not the newcomer's share."""
-    group = call.group(_place(call, request.stream, request.topic), request.group)
+    place = _place(call, request.stream, request.topic)
+    group = call.group(place, request.group)
+    call.broker.holders.check(group.name, [place.topic], PROTOCOL)
     group.sharing.join(call.client.id, cooperative=call.dialect >= Dialect.C3)
     if group not in call.client.groups:
         call.client.groups.append(group)

@@ -31,11 +31,14 @@ def create(call: Call, request: PartitionsRequest) -> Pending[Empty]:
 
 
 def delete(call: Call, request: PartitionsRequest) -> Pending[Empty]:
-    """Take the last partitions of a topic away: refused, for other protocols have no partitions that go."""
+    """Take the last partitions of a topic away, with their messages and offsets. One partition stays."""
     place = call.place(request.stream, request.topic)
     call.permit(Action.MANAGE_TOPIC, place.stream.number, place.number)
     _check_count(request.count)
-    raise Refused(ErrorCode.FEATURE_UNAVAILABLE, "partitions cannot be deleted")
+    left = len(place.topic.partitions) - request.count
+    if left < 1:
+        raise Refused(ErrorCode.INVALID_PARTITIONS_COUNT, f"{request.count} of {len(place.topic.partitions)} partitions")
+    return call.broker.topics.remove_partitions(place.topic, left).then(lambda _: Empty())
 
 
 def delete_segments(call: Call, request: DeleteSegments) -> Pending[Empty]:

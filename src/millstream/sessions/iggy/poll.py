@@ -16,8 +16,9 @@ from millstream.wire.errors import WireError
 from millstream.wire.iggy.dialects import Dialect
 from millstream.wire.iggy.error_codes import ErrorCode
 from millstream.wire.iggy.errors import Refused
+from millstream.wire.iggy.incoming import Layout, layout_of
 from millstream.wire.iggy.messages.batches import PollMessages, Strategy
-from millstream.wire.iggy.polled import encode_messages, message_of, native_slice
+from millstream.wire.iggy.polled import Slice, encode_messages, message_of, native_slice, whole_batches
 from millstream.wire.iggy.stored import read_frame
 from millstream.wire.translation import read_records
 
@@ -122,6 +123,7 @@ class _Found:
         """Read messages from an offset on, up to a number of them or as much as there is room for."""
         partition = self._partition
         log = partition.log
+        layout = layout_of(self._call.dialect)
         average = log.size_bytes / max(log.end_offset - log.start_offset, 1)
         while self.count < wanted and offset < partition.stable_offset and self._size_bytes < self._room_bytes:
             likely = int((wanted - self.count) * average * _SPARE)
@@ -130,6 +132,13 @@ class _Found:
                 return
             position = 0
             while position < len(data) and self.count < wanted:
+                run = None
+                if layout is not Layout.PLAIN:
+                    run = whole_batches(data, position, layout, offset, wanted - self.count)
+                if run is not None:
+                    found, position = run
+                    self._add(found)
+                    continue
                 header = read_frame_header(data, position)
                 if not partition.is_aborted(header.base_offset):
                     self._take(data[position : position + header.size], header, offset, wanted - self.count)
@@ -141,7 +150,7 @@ class _Found:
         try:
             found = native_slice(frame, header, dialect, offset, wanted)
             if found is not None:
-                self._add(found.buffers, found.count, found.last_offset)
+                self._add(found)
                 return
             records = read_frame(frame) if header.magic == Magic.IGGY_BATCH else read_records(frame)
         except (WireError, CompressionError):
@@ -151,10 +160,10 @@ class _Found:
             append_time_ms = header.max_timestamp if header.magic == Magic.IGGY_BATCH else None
             messages = [message_of(record, self._id_seed, append_time_ms) for record in chosen]
             buffers = encode_messages(messages, dialect, self._partition.index)
-            self._add(buffers, len(messages), messages[-1].offset)
+            self._add(Slice(len(messages), messages[-1].offset, buffers))
 
-    def _add(self, buffers: list[Buffer], count: int, last_offset: int) -> None:
-        self.buffers += buffers
-        self.count += count
-        self.last_offset = last_offset
-        self._size_bytes += sum(map(len, buffers))
+    def _add(self, found: Slice) -> None:
+        self.buffers += found.buffers
+        self.count += found.count
+        self.last_offset = found.last_offset
+        self._size_bytes += sum(map(len, found.buffers))

@@ -1,14 +1,17 @@
 """The Iggy protocol, as the server sees it: a broker in, a session for each connection out."""
 
+from functools import partial
 from typing import Final
 from zlib import crc32
 
 from millstream.broker.broker import Broker
+from millstream.broker.offsets import Place as OffsetPlace
 from millstream.broker.positions import Positions
 from millstream.broker.streams import Streams
 from millstream.broker.topic_groups import TopicGroups
 from millstream.broker.users import Users
 from millstream.sessions.iggy.call import Client, HostStats, IggyShared
+from millstream.sessions.iggy.holders import PROTOCOL, members_of
 from millstream.sessions.iggy.session import IggySession
 from millstream.sessions.session import Peer, Session
 
@@ -48,16 +51,22 @@ class IggyService:
             anonymous,
         )
 
+        broker.holders.register(PROTOCOL, partial(members_of, self.shared))
         self._topics = broker.topics
         self._topics.watch(self._forget_topics)
 
     def _forget_topics(self) -> None:
-        """Drop what is remembered of topics that are gone."""
+        """Drop what is remembered of topics and partitions that are gone."""
         turns, recent = self.shared.next_partition, self.shared.recent_ids
         for topic_id in [one for one in turns if self._topics.by_id(one) is None]:
             del turns[topic_id]
-        for place in [one for one in recent if self._topics.by_id(one[0]) is None]:
+        for place in [one for one in recent if self._is_gone(one)]:
             del recent[place]
+        self.shared.positions.forget(self._is_gone)
+
+    def _is_gone(self, place: OffsetPlace) -> bool:
+        topic = self._topics.by_id(place[0])
+        return topic is None or place[1] >= len(topic.partitions)
 
     def session(self, peer: Peer) -> Session:
         """Make the session of a new connection."""

@@ -73,16 +73,14 @@ def _check_options(options: list[UserHeader]) -> None:
         raise Refused(ErrorCode.UNSUPPORTED_OPTION_KEY, f"there is no option {options[0].key!r} of a stream")
 
 
-def update(call: Call, request: UpdateStream) -> Empty:
-    """Give a stream another name, which is refused: its topics would change their names in every protocol."""
+def update(call: Call, request: UpdateStream) -> Empty | Pending[Empty]:
+    """Give a stream another name; its topics change theirs in every protocol."""
     stream = call.stream(request.stream)
     call.permit(Action.MANAGE_STREAM, stream.number)
     name = _new_name(call, request.name)
     if name == stream.name:
         return Empty()
-    if call.shared.streams.find(name) is not None:
-        raise Refused(ErrorCode.STREAM_NAME_ALREADY_EXISTS, f"there is a stream {name} already")
-    raise Refused(ErrorCode.FEATURE_UNAVAILABLE, "streams cannot be renamed")
+    return call.shared.streams.rename(stream, name).then(lambda _: Empty())
 
 
 def delete(call: Call, request: StreamRequest) -> Pending[Empty]:

@@ -5,7 +5,7 @@ from typing import Any, Final
 from millstream.broker.permissions import Action
 from millstream.broker.streams import fold
 from millstream.broker.topics import Topic
-from millstream.model.pending import Pending
+from millstream.model.pending import Pending, settled
 from millstream.sessions.iggy.call import Call
 from millstream.sessions.iggy.names import check_name, stored_options
 from millstream.sessions.iggy.streams import purge_topic
@@ -87,15 +87,11 @@ def _new_name(call: Call, name: str) -> str:
 
 
 def update(call: Call, request: UpdateTopic) -> Pending[Empty]:
-    """Change the settings of a topic. Another name is refused: it would change in every protocol."""
+    """Change the settings of a topic, and its name, which changes in every protocol."""
     place = call.place(request.stream, request.topic)
     call.permit(Action.MANAGE_TOPIC, place.stream.number, place.number)
     topic, streams = place.topic, call.shared.streams
     name = _new_name(call, request.name)
-    if name != topic.name.name:
-        if streams.find_topic(place.stream, name) is not None:
-            raise Refused(ErrorCode.TOPIC_NAME_ALREADY_EXISTS, f"there is a topic {name} already")
-        raise Refused(ErrorCode.FEATURE_UNAVAILABLE, "topics cannot be renamed")
     options = requested(request, call.dialect)
     configs = topic_configs(options, len(topic.partitions), topic.configs, call.broker.settings)
     attributes = dict(streams.attributes_of(topic))
@@ -107,7 +103,8 @@ def update(call: Call, request: UpdateTopic) -> Pending[Empty]:
         kept = {key: [key, kind, value] for key, kind, value in attributes.get(OPTIONS, ())}
         kept.update({one[0]: one for one in stored_options(request.options)})
         attributes[OPTIONS] = list(kept.values())
-    stored = call.broker.topics.set_configs(topic, configs)
+    renamed = settled(None) if name == topic.name.name else streams.rename_topic(place.stream, topic, name)
+    stored = renamed.chain(lambda _: call.broker.topics.set_configs(topic, configs))
     return stored.chain(lambda _: streams.set_topic_attributes(topic, attributes)).then(lambda _: Empty())
 
 

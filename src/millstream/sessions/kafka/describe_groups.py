@@ -1,10 +1,19 @@
-"""DescribeGroups: versions 0 to 6. Every group asked for gets an entry: librdkafka aborts on an empty list."""
+"""DescribeGroups: versions 0 to 6. Every group asked for gets an entry: librdkafka aborts on an empty list.
 
+Where clients of another protocol read under the group's name, they are shown as its members, and their protocol as
+the group's assignor.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import Final
 
 from millstream.broker.group import GroupState
+from millstream.broker.holders import Holder
 from millstream.sessions.kafka import authorized_operations
 from millstream.sessions.kafka.call import Call
+from millstream.sessions.kafka.consumer_assignment import encode_assignment
+from millstream.sessions.kafka.holders import PROTOCOL
 from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.messages.describe_groups import (
     DescribedGroup,
@@ -38,6 +47,10 @@ def _described(call: Call, group_id: str) -> DescribedGroup:
             group_id=group_id,
             group_state=GroupState.DEAD.value,
         )
+    if not group.members:
+        holders = call.broker.holders.of(group_id, besides=PROTOCOL)
+        if holders:
+            return _held(group_id, holders)
     settled = group.state is GroupState.STABLE
     return DescribedGroup(
         group_id=group_id,
@@ -54,5 +67,29 @@ def _described(call: Call, group_id: str) -> DescribedGroup:
                 member_assignment=member.assignment if settled else b"",
             )
             for member in group.members.values()
+        ],
+    )
+
+
+def _held(group_id: str, holders: Sequence[Holder]) -> DescribedGroup:
+    """A group under whose name clients of other protocols read."""
+    read: dict[tuple[str, str, str], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for one in holders:
+        read[f"{one.protocol}-{one.id}", one.client, one.host][one.topic] += one.partitions
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=GroupState.STABLE.value,
+        protocol_type="consumer",
+        protocol_data=",".join(sorted({one.protocol for one in holders})),
+        members=[
+            DescribedGroupMember(
+                member_id=member_id,
+                group_instance_id=None,
+                client_id=client,
+                client_host=f"/{host.rpartition(':')[0] or host}",
+                member_metadata=b"",
+                member_assignment=encode_assignment(partitions),
+            )
+            for (member_id, client, host), partitions in read.items()
         ],
     )

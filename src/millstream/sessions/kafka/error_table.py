@@ -33,6 +33,7 @@ _CODES: Final[Mapping[type[Exception], ErrorCode]] = {
     broker.InvalidSessionTimeout: ErrorCode.INVALID_SESSION_TIMEOUT,
     broker.GroupFull: ErrorCode.GROUP_MAX_SIZE_REACHED,
     broker.GroupNotEmpty: ErrorCode.NON_EMPTY_GROUP,
+    broker.GroupHeld: ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
     broker.GroupNotFound: ErrorCode.GROUP_ID_NOT_FOUND,
     broker.SubscribedToTopic: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC,
     broker.NoteTooLarge: ErrorCode.OFFSET_METADATA_TOO_LARGE,

@@ -147,8 +147,17 @@ class _Fetch:
 
     def _news(self) -> None:
         gone = any(source.partition is not None and source.partition.deleted for source in self._sources)
-        if gone or self._appended() - self._appended_before >= self._missing_bytes:
+        if gone or self._decided() or self._appended() - self._appended_before >= self._missing_bytes:
             self.finish()
+
+    def _decided(self) -> bool:
+        """Whether a transaction has ended that hid what is to be read."""
+        return any(
+            source.partition is not None
+            and source.partition.transactions is not None
+            and source.partition.stable_offset > source.wanted.partition.fetch_offset
+            for source in self._sources
+        )
 
     def finish(self) -> None:
         """Answer with what there is."""
@@ -233,7 +242,8 @@ class _Fetch:
             data.error_code = ErrorCode.UNKNOWN_TOPIC_ID if unknown_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             return data, offset
         log = partition.log
-        data.high_watermark = data.last_stable_offset = log.end_offset
+        # What is not decided in a transaction is for nobody yet, and counts as not there.
+        data.high_watermark = data.last_stable_offset = partition.stable_offset
         data.log_start_offset = log.start_offset
         data.error_code = epoch_error(wanted.current_leader_epoch)
         if data.error_code:
@@ -247,12 +257,12 @@ class _Fetch:
         try:
             if budget is not None:
                 magic = 1 if self._call.version >= _TIMESTAMPS_SINCE else 0
-                messages, stop_offset = read_messages(log, offset, max_bytes, magic, budget)
+                messages, stop_offset = read_messages(partition, offset, max_bytes, magic, budget)
                 records = memoryview(messages)
             else:
-                records, stop_offset = log.read(offset, max_bytes)
+                records, stop_offset = partition.read(offset, max_bytes)
                 if log.encodings & ~Magic.KAFKA_V2 and records:
-                    records = memoryview(kafka_batches(records))
+                    records = memoryview(kafka_batches(records, partition.is_aborted))
         except (MillstreamError, OSError) as error:
             data.error_code = code_of(error)
             return data, offset
@@ -268,9 +278,8 @@ def _nothing_new(source: _Source) -> bool:
     wanted, partition = source.wanted, source.partition
     if partition is None or partition.deleted or wanted.partition.current_leader_epoch > LEADER_EPOCH:
         return False
-    log = partition.log
-    at_end = wanted.partition.fetch_offset == log.end_offset == wanted.high_watermark
-    return at_end and wanted.log_start_offset == log.start_offset
+    at_end = wanted.partition.fetch_offset == partition.stable_offset == wanted.high_watermark
+    return at_end and wanted.log_start_offset == partition.log.start_offset
 
 
 def _topic_response(key: TopicKey) -> FetchableTopicResponse:

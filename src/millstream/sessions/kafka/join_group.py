@@ -1,17 +1,21 @@
 """JoinGroup: versions 0 to 9. From 4 on a new member is first given its id; from 5 on members may be static."""
 
+import logging
 from typing import Final
 
-from millstream.broker.errors import MemberIdRequired
+from millstream.broker.errors import GroupHeld, MemberIdRequired
 from millstream.broker.group import Joined, Joining, Protocol
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending
 from millstream.sessions.kafka.call import Call
+from millstream.sessions.kafka.consumer_subscription import subscribed_topics
 from millstream.sessions.kafka.error_table import code_of
+from millstream.sessions.kafka.holders import PROTOCOL
 from millstream.wire.kafka.messages.join_group import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember
 
 __all__ = ["handle"]
 
+_log = logging.getLogger(__name__)
 _REBALANCE_TIMEOUT_SINCE: Final = 1
 _ID_REQUIRED_SINCE: Final = 4
 _NULL_PROTOCOL_SINCE: Final = 7
@@ -34,10 +38,25 @@ def handle(call: Call, request: JoinGroupRequest) -> JoinGroupResponse | Pending
         may_skip_assignment=call.version >= _SKIP_ASSIGNMENT_SINCE,
     )
     try:
+        _check_holders(call, request)
         pending = call.broker.groups.join(request.group_id, joining)
     except MillstreamError as error:
         return _refused(call, request.member_id, error)
     return pending.settle(_answer, lambda error: _refused(call, request.member_id, error))
+
+
+def _check_holders(call: Call, request: JoinGroupRequest) -> None:
+    """Refuse a member if clients of another protocol read its topics under the group's name. Raises GroupHeld.
+
+    The answer has no room for a text, so that the log has it.
+    """
+    names = {name for protocol in request.protocols for name in subscribed_topics(protocol.metadata)}
+    topics = [topic for name in names if (topic := call.topic(name)) is not None]
+    try:
+        call.broker.holders.check(request.group_id, topics, PROTOCOL)
+    except GroupHeld as error:
+        _log.warning("member refused group=%s client=%s reason=%s", request.group_id, call.client_id, error)
+        raise
 
 
 def _answer(joined: Joined) -> JoinGroupResponse:

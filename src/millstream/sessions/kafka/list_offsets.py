@@ -1,6 +1,7 @@
 """ListOffsets: versions 0 to 11.
 
-A time is looked up in the index, then record by record in one batch. Version 0 knows no times of records: it is
+A time is looked up in the index, then record by record in one batch. In the index a frame of another protocol has the
+time at which it was published or appended, which its records may precede. Version 0 knows no times of records: it is
 answered with the offsets at which segments begin.
 """
 
@@ -9,7 +10,7 @@ from typing import Final
 
 from millstream.broker.partition import Partition
 from millstream.model.errors import MillstreamError
-from millstream.model.frame import read_frame_header
+from millstream.model.frame import Magic, read_frame_header
 from millstream.sessions.kafka.call import Call
 from millstream.sessions.kafka.error_table import code_of
 from millstream.sessions.kafka.leader_epoch import LEADER_EPOCH, epoch_error
@@ -91,7 +92,7 @@ def _look_up(partition: Partition, timestamp: int) -> tuple[int, int]:
     """An offset and the time of its record, -1 for none. Nothing is tiered, so -5 and -6 find nothing."""
     log = partition.log
     if timestamp == _LATEST:
-        return log.end_offset, -1
+        return partition.stable_offset, -1
     if timestamp in {_EARLIEST, _EARLIEST_LOCAL}:
         return log.start_offset, -1
     if timestamp == _MAX_TIMESTAMP:
@@ -101,5 +102,9 @@ def _look_up(partition: Partition, timestamp: int) -> tuple[int, int]:
     frame = log.frame_for_time(timestamp)
     if frame is None:
         return -1, -1
-    batch = memoryview(kafka_batch(frame, read_frame_header(frame)))
-    return first_late_record(batch, timestamp, log.start_offset) or (-1, -1)
+    header = read_frame_header(frame)
+    found = first_late_record(memoryview(kafka_batch(frame, header)), timestamp, log.start_offset)
+    if found is None and header.magic != Magic.KAFKA_V2:
+        # Its frame is as late, but an application has given its records earlier times: nothing is passed over.
+        found = max(header.base_offset, log.start_offset), header.max_timestamp
+    return found or (-1, -1)

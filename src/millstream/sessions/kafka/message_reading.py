@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from millstream.broker.partition import Partition
 from millstream.model.frame import Magic
-from millstream.storage.log import PartitionLog
 from millstream.wire.kafka.message_sets import to_messages
 from millstream.wire.kafka.records import InflationBudget
 from millstream.wire.translation import kafka_batches
@@ -18,12 +18,12 @@ _READ_BYTES_MIN: Final = 64 * 1024
 
 
 def read_messages(
-    log: PartitionLog, offset: int, max_bytes: int, magic: int, budget: InflationBudget
+    partition: Partition, offset: int, max_bytes: int, magic: int, budget: InflationBudget
 ) -> tuple[bytearray, int]:
     """Read records from an offset on, whoever wrote them.
 
     Args:
-        log: the log.
+        partition: what to read.
         offset: of the first record that is wanted.
         max_bytes: how long the set is to be at most, but for its first message.
         magic: 0 or 1.
@@ -36,11 +36,11 @@ def read_messages(
         OffsetOutOfRange, WireError: the offset does not exist; a batch cannot be taken apart.
     """
     while budget.left_bytes > 0:
-        frames, next_offset = log.read(offset, max(max_bytes, _READ_BYTES_MIN))
+        frames, next_offset = partition.read(offset, max(max_bytes, _READ_BYTES_MIN))
         if not frames:
             return bytearray(), next_offset
-        if log.encodings & ~Magic.KAFKA_V2:
-            frames = memoryview(kafka_batches(frames))
+        if partition.log.encodings & ~Magic.KAFKA_V2:
+            frames = memoryview(kafka_batches(frames, partition.is_aborted))
         messages, stop_offset = to_messages(frames, magic, offset, max_bytes, budget)
         if messages:
             return messages, stop_offset

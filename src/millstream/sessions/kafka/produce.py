@@ -78,8 +78,8 @@ def handle(call: Call, request: ProduceRequest) -> ProduceResponse | Pending[Pro
     if not waiting:
         return response
     if len(waiting) == 1:  # as most requests are, which then need nothing gathered
-        return waiting[0][1].always(lambda: _confirmed(response, waiting))
-    return gather([durable for _, durable in waiting]).always(lambda: _confirmed(response, waiting))
+        return waiting[0][1].always(lambda: _confirmed(call, response, waiting))
+    return gather([durable for _, durable in waiting]).always(lambda: _confirmed(call, response, waiting))
 
 
 def _append(
@@ -97,9 +97,7 @@ def _append(
         partition = call.partition(topic, data.index)
         return answer, _append_batch(call, request, partition, data, answer, budget)
     except (MillstreamError, OSError) as error:
-        answer.error_code = code_of(error)
-        if call.version < _BATCHES_SINCE:
-            answer.error_code = before_batches(answer.error_code)
+        answer.error_code = _code_of(call, error)
         if call.version >= _MESSAGES_SINCE:
             answer.error_message = str(error)
             if isinstance(error, InvalidRecords):
@@ -161,13 +159,18 @@ def _append_messages(
     return partition.durable() if all_replicas and batches else None
 
 
+def _code_of(call: Call, error: MillstreamError | OSError) -> int:
+    code = code_of(error)
+    return before_batches(code) if call.version < _BATCHES_SINCE else code
+
+
 def _confirmed(
-    response: ProduceResponse, waiting: Sequence[tuple[PartitionProduceResponse, Pending[None]]]
+    call: Call, response: ProduceResponse, waiting: Sequence[tuple[PartitionProduceResponse, Pending[None]]]
 ) -> ProduceResponse:
     for answer, durable in waiting:
         try:
             durable.result()
         except MillstreamError as error:
-            answer.error_code = code_of(error)
+            answer.error_code = _code_of(call, error)
             answer.base_offset = -1
     return response

@@ -82,6 +82,9 @@ class KafkaSession:
             return outcome.then(lambda response: api.encode_response(version, header.correlation_id, response))
         return api.encode_response(version, header.correlation_id, outcome)
 
+    def served(self) -> None:
+        """Nothing is put off here."""
+
     def resume(self) -> None:
         """Nothing is kept back here for a slow reader: it is sent only what it asked for."""
 

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
-from millstream.broker.partition import Partition
 from millstream.broker.subscriptions import CloseReason, Consumer, Delivery, Subscription
 from millstream.sessions.pulsar.delivery import MessageEncoder
 from millstream.sessions.pulsar.errors import ConsumerNotFound
@@ -44,6 +43,7 @@ class LinkedConsumer:
         self.link = link
         self.number = number
         self.place = place
+        self.partition = place.found()
         self.ready = False
         self.gone = False
         self._encoder = encoder
@@ -61,11 +61,6 @@ class LinkedConsumer:
     def subscription(self) -> Subscription:
         """What it is subscribed to."""
         return self.consumer.subscription
-
-    @property
-    def partition(self) -> Partition:
-        """What it reads."""
-        return self.place.topic.partitions[self.place.partition]
 
     @property
     def ledger_id(self) -> int:

@@ -32,6 +32,7 @@ _CODES: Final[Mapping[type[Exception], ServerError]] = {
     namespaces.UnknownNamespace: ServerError.TopicNotFound,
     schemas.SchemaError: ServerError.IncompatibleSchema,
     schemas.UnknownSchema: ServerError.TopicNotFound,
+    broker.GroupHeld: ServerError.ConsumerBusy,
     broker.AppendRefused: ServerError.NotAllowedError,
     subscriptions.ConsumerBusy: ServerError.ConsumerBusy,
     subscriptions.KindMismatch: ServerError.ConsumerBusy,

@@ -16,7 +16,7 @@ from millstream.sessions.pulsar.remembered import Memories
 from millstream.sessions.pulsar.translations import Translations
 from millstream.sessions.session import Buffer, Peer
 from millstream.wire.pulsar.frames import encode_command
-from millstream.wire.pulsar.pulsar_pb2 import CommandError, CommandPing, FeatureFlags
+from millstream.wire.pulsar.pulsar_pb2 import CommandError, CommandPing, CommandProducer, FeatureFlags
 
 __all__ = ["KEEP_ALIVE_MS", "Attached", "Link", "PulsarShared"]
 
@@ -66,6 +66,7 @@ class Link:
         client_version: what the client says it is.
         features: what the client says it can do.
         producers, consumers: by the numbers that the client gave them.
+        connecting: the last request for each producer that is on its way to a topic, by the same numbers.
         watchers: what looks for topics that come and go, by the client's numbers.
         volatile_in_flight: messages to topics that keep nothing whose receipts are not sent yet.
         closed: whether the connection is gone.
@@ -77,6 +78,7 @@ class Link:
     client_version: str = ""
     features: FeatureFlags = field(default_factory=FeatureFlags)
     producers: dict[int, Attached] = field(default_factory=dict)
+    connecting: dict[int, CommandProducer] = field(default_factory=dict)
     consumers: dict[int, Attached] = field(default_factory=dict)
     watchers: dict[int, Callable[[], None]] = field(default_factory=dict)
     volatile_in_flight: int = 0
@@ -154,7 +156,12 @@ class Link:
 
     def evicted(self, number: int) -> None:
         """Remember that the server has parted from a producer: what its client sent before it knew is passed over."""
-        self._evicted[number] = self.broker.runtime.monotonic_ms()
+        now_ms = self.broker.runtime.monotonic_ms()
+        evicted = self._evicted
+        evicted.pop(number, None)
+        evicted[number] = now_ms
+        while (oldest := next(iter(evicted))) != number and now_ms - evicted[oldest] > KEEP_ALIVE_MS:
+            del evicted[oldest]
 
     def was_evicted(self, number: int) -> bool:
         """Whether the server has parted from a producer a moment ago."""

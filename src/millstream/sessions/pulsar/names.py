@@ -12,6 +12,7 @@ import re
 from typing import Final, NamedTuple
 
 from millstream.broker.errors import InvalidTopicName, UnknownTopic
+from millstream.broker.partition import Partition
 from millstream.broker.topics import Topic, Topics
 from millstream.model.topic_name import DEFAULT_NAMESPACE, DEFAULT_TENANT, TopicName
 
@@ -56,6 +57,13 @@ class Place(NamedTuple):
     topic: Topic
     partition: int
     shown: int
+
+    def found(self) -> Partition:
+        """The partition itself. Raises UnknownTopic: it was deleted since it was found."""
+        partitions = self.topic.partitions
+        if self.partition >= len(partitions):
+            raise UnknownTopic("the partition was deleted")
+        return partitions[self.partition]
 
 
 def parse_name(text: str) -> PulsarName:

@@ -14,7 +14,7 @@ from millstream.model.frame_run import FrameRun
 from millstream.sessions.pulsar.error_table import Refusal
 from millstream.sessions.pulsar.link import Link
 from millstream.sessions.pulsar.producers import LinkedProducer
-from millstream.sessions.pulsar.send import send_error
+from millstream.sessions.pulsar.send import PASSING, send_error
 from millstream.wire.limits import INFLATED_BATCH_BYTES_MAX
 from millstream.wire.pulsar.entry import MESSAGE_BYTES_MIN
 from millstream.wire.pulsar.limits import BATCH_MESSAGES_MAX, MESSAGE_BYTES_MAX
@@ -122,8 +122,12 @@ class PlainRuns:
             base_offset = linked.partition.append_run(run.frames, all_replicas=True)
             durable = linked.partition.durable()
         except (MillstreamError, OSError) as error:
-            refused = _refusals(run, error)
+            passing = isinstance(error, PASSING)
+            # As one by one: where the producer connects again, the rest is passed over like what it sends meanwhile.
+            refused = send_error(linked.number, run.sequence_ids[0], error) if passing else _refusals(run, error)
             receipts.add(None, lambda: refused, lambda _: refused, count=len(run.frames.sizes))
+            if passing:
+                linked.evict()
             return
         receipts.add(
             durable,

@@ -13,9 +13,9 @@ from millstream.broker.subscriptions import StartAt
 from millstream.model.errors import MillstreamError
 from millstream.model.frame import FrameHeader, Magic
 from millstream.model.pending import Pending, settled
-from millstream.sessions.pulsar.errors import NotAllowed
+from millstream.sessions.pulsar.errors import NotAllowed, NotReady
 from millstream.sessions.pulsar.link import Link
-from millstream.sessions.pulsar.message_ids import ledger_id_of
+from millstream.sessions.pulsar.message_ids import NO_REQUEST, ledger_id_of
 from millstream.sessions.pulsar.names import Place
 from millstream.sessions.pulsar.schemas import register_producer_schema
 from millstream.sessions.pulsar.topics import link_place
@@ -35,8 +35,6 @@ __all__ = ["LinkedProducer", "access_mode", "check_producer_count", "handle_clos
 _PRODUCERS_MAX: Final = 10_000
 """Producers of one connection: clients have one for each topic and partition that they write to."""
 _FRAME_HEADER_BYTES: Final = 61
-_BROKER_CLOSED: Final = 2**64 - 1
-"""The request id of a close that the broker begins: -1, unsigned."""
 _MODES: Final = {
     ProducerAccessMode.Shared: AccessMode.SHARED,
     ProducerAccessMode.Exclusive: AccessMode.EXCLUSIVE,
@@ -54,19 +52,27 @@ class LinkedProducer:
         place: the partition that it writes to.
         producer: its standing there.
         deduplicator: tells its messages from those that it sends again; None if the namespace does not want that.
+        schema_version: of what it writes, as it is told.
 
     `ready` says whether it may send; `txn_enabled` whether it may send in transactions.
     """
 
     def __init__(
-        self, link: Link, number: int, place: Place, producer: Producer, deduplicator: Deduplicator | None
+        self,
+        link: Link,
+        number: int,
+        place: Place,
+        producer: Producer,
+        deduplicator: Deduplicator | None,
+        schema_version: bytes,
     ) -> None:
         self.link = link
         self.number = number
         self.place = place
-        self.partition = place.topic.partitions[place.partition]
+        self.partition = place.found()
         self.producer = producer
         self.deduplicator = deduplicator
+        self.schema_version = schema_version
         self.ledger_id = ledger_id_of(place.topic)
         self.ready = False
         self.gone = False
@@ -81,13 +87,17 @@ class LinkedProducer:
             self.link.broker.producers.disconnect(self.place.topic.id, self.place.partition, self.producer)
 
     def evict(self) -> None:
-        """Part from the client: it looks the topic up again, and comes back if it may."""
-        self.gone = True
+        """Part from the client: it looks the topic up again, and comes back if it may.
+
+        It is told behind the receipts that it is due, as it sends again whatever it has none for.
+        """
+        self.close()
         link = self.link
         if link.producers.get(self.number) is self:
             del link.producers[self.number]
             link.evicted(self.number)
-            link.send(CommandCloseProducer(producer_id=self.number, request_id=_BROKER_CLOSED))
+            closed = encode_command(CommandCloseProducer(producer_id=self.number, request_id=NO_REQUEST))
+            link.receipts.add(None, lambda: closed, lambda _: closed)
 
 
 def handle_producer(link: Link, command: CommandProducer) -> None:
@@ -96,17 +106,24 @@ def handle_producer(link: Link, command: CommandProducer) -> None:
     there = link.producers.get(number)
     if isinstance(there, LinkedProducer) and there.ready and there.producer.epoch >= command.epoch:
         # Asked a second time, because the answer took too long: it is the same answer.
-        _succeed(link, command.request_id, there, b"")
+        _succeed(link, command.request_id, there)
         return
     check_producer_count(link, number)
     mode = access_mode(command)
+    link.connecting[number] = command
     connecting = link_place(link, command.topic).chain(lambda place: _connect(link, command, mode, place))
+
+    def arrived(_: Pending[None]) -> None:
+        if link.connecting.get(number) is command:
+            del link.connecting[number]
+
+    connecting.when_done(arrived)
     link.answer(command.request_id, connecting, lambda _: None)
 
 
 def check_producer_count(link: Link, number: int) -> None:
     """Refuse a producer over the limit of a connection. Raises NotAllowed."""
-    if number not in link.producers and len(link.producers) >= _PRODUCERS_MAX:
+    if number not in link.producers and len(link.producers) + len(link.connecting) >= _PRODUCERS_MAX:
         raise NotAllowed(f"a connection has at most {_PRODUCERS_MAX} producers")
 
 
@@ -119,18 +136,14 @@ def access_mode(command: CommandProducer) -> AccessMode:
 
 
 def _connect(link: Link, command: CommandProducer, mode: AccessMode, place: Place) -> Pending[None]:
-    place.topic.partitions[
-        place.partition
-    ].check_open()  # the client learns at once that nothing can be written there
+    place.found().check_open()  # the client learns at once that nothing can be written there
     _check_count(link, place)
     _check_backlog(link, place)
     schema = command.schema if command.HasField("schema") else None
-    registered = register_producer_schema(link, place.topic, schema)
-    return registered.chain(
-        lambda version: _initial_subscription(link, command, place).chain(
-            lambda _: _enter(link, command, mode, place, version)
-        )
-    )
+    version = register_producer_schema(link, place.topic, schema)
+    subscribed = version.chain(lambda _: _initial_subscription(link, command, place))
+    deduplicator = subscribed.chain(lambda _: _deduplicator(link, place))
+    return deduplicator.chain(lambda found: _enter(link, command, mode, place, found, version.result()))
 
 
 def _check_backlog(link: Link, place: Place) -> None:
@@ -158,8 +171,19 @@ def _initial_subscription(link: Link, command: CommandProducer, place: Place) ->
     return made.then(lambda subscription: subscription)
 
 
-def _enter(link: Link, command: CommandProducer, mode: AccessMode, place: Place, version: bytes) -> Pending[None]:
+def _enter(
+    link: Link,
+    command: CommandProducer,
+    mode: AccessMode,
+    place: Place,
+    deduplicator: Deduplicator | None,
+    version: bytes,
+) -> Pending[None]:
     number = command.producer_id
+    if link.closed:
+        return settled(None)
+    if link.connecting.pop(number, None) is not command:
+        raise NotReady("the producer was closed, or asked for again, before it was connected")
 
     def displaced(_: MillstreamError) -> None:
         linked.evict()
@@ -173,11 +197,11 @@ def _enter(link: Link, command: CommandProducer, mode: AccessMode, place: Place,
         displaced=displaced,
         topic_epoch=command.topic_epoch if command.HasField("topic_epoch") else None,
     )
-    linked = LinkedProducer(link, number, place, producer, _deduplicator(link, place))
-    if link.closed:
-        return settled(None)
+    linked = LinkedProducer(link, number, place, producer, deduplicator, version)
     before = link.producers.get(number)
     link.producers[number] = linked
+    if isinstance(before, LinkedProducer) and not before.ready:
+        before.close()  # it waits to be alone, and this is the same producer asking again
     entering = link.broker.producers.connect(place.topic.id, place.partition, producer)
 
     def enter(_: None) -> None:
@@ -186,13 +210,15 @@ def _enter(link: Link, command: CommandProducer, mode: AccessMode, place: Place,
         if before is not None:
             before.close()
         linked.ready = True
-        _succeed(link, command.request_id, linked, version)
+        _succeed(link, command.request_id, linked)
 
     def refuse(pending: Pending[None]) -> None:
         try:
             pending.result()
         except MillstreamError:
-            linked.gone = True
+            linked.close()
+            if before is not None:
+                before.close()
             if link.producers.get(number) is linked:
                 del link.producers[number]
 
@@ -204,13 +230,13 @@ def _enter(link: Link, command: CommandProducer, mode: AccessMode, place: Place,
     return entering.then(enter)
 
 
-def _succeed(link: Link, request_id: int, linked: LinkedProducer, version: bytes) -> None:
+def _succeed(link: Link, request_id: int, linked: LinkedProducer) -> None:
     deduplicator, producer = linked.deduplicator, linked.producer
     answer = CommandProducerSuccess(
         request_id=request_id,
         producer_name=producer.name,
         last_sequence_id=-1 if deduplicator is None else deduplicator.last_sequence(producer.name),
-        schema_version=version,
+        schema_version=linked.schema_version,
         producer_ready=True,
     )
     if producer.topic_epoch is not None:
@@ -218,13 +244,14 @@ def _succeed(link: Link, request_id: int, linked: LinkedProducer, version: bytes
     link.send(answer)
 
 
-def _deduplicator(link: Link, place: Place) -> Deduplicator | None:
+def _deduplicator(link: Link, place: Place) -> Pending[Deduplicator | None]:
     namespace = link.broker.namespaces.find(place.topic.name.tenant, place.topic.name.namespace)
     wanted = namespace.policies.deduplication if namespace is not None else None
     if not (link.broker.settings.deduplication if wanted is None else wanted):
-        return None
-    partition = place.topic.partitions[place.partition]
-    return link.broker.deduplication.of(place.topic.id, partition, _writer_of)
+        return settled(None)
+    partition = place.found()
+    deduplicator = link.broker.deduplication.of(place.topic.id, partition, _writer_of)
+    return deduplicator.ready.then(lambda _: deduplicator)
 
 
 def _writer_of(header: FrameHeader, frame: memoryview) -> tuple[str, int] | None:
@@ -232,14 +259,18 @@ def _writer_of(header: FrameHeader, frame: memoryview) -> tuple[str, int] | None
     if header.magic != Magic.PULSAR_ENTRY:
         return None
     try:
-        metadata = read_entry(frame[_FRAME_HEADER_BYTES:]).metadata
+        entry = read_entry(frame[_FRAME_HEADER_BYTES:])
     except InvalidEntry:
         return None
+    if entry.has_more_chunks:
+        return None  # the message is not there as long as its last chunk is not
+    metadata = entry.metadata
     return metadata.producer_name, max(metadata.sequence_id, metadata.highest_sequence_id)
 
 
 def handle_close_producer(link: Link, command: CommandCloseProducer) -> None:
     """Let a producer go. What it has sent is answered first."""
+    link.connecting.pop(command.producer_id, None)
     linked = link.producers.pop(command.producer_id, None)
     if linked is not None:
         linked.close()

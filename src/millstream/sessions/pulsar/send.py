@@ -9,6 +9,7 @@ Source: Pulsar binary protocol specification 3.0, "Send"; deduplication, PIP-6.
 from typing import Final
 
 from millstream.broker.deduplication import Deduplicator, Verdict
+from millstream.broker.errors import UnknownTopic
 from millstream.broker.transactions import TransactionError
 from millstream.model.errors import MillstreamError
 from millstream.model.frame import read_frame_header, transaction_fields
@@ -19,6 +20,7 @@ from millstream.sessions.pulsar.link import Link
 from millstream.sessions.pulsar.producers import LinkedProducer
 from millstream.sessions.pulsar.transaction_ids import has_transaction, number_of
 from millstream.sessions.pulsar.volatile_producers import VolatileProducer, send_volatile
+from millstream.storage.errors import StorageError
 from millstream.wire.pulsar.entry import Entry, check_entry
 from millstream.wire.pulsar.errors import MalformedFrame
 from millstream.wire.pulsar.frames import encode_command
@@ -27,10 +29,13 @@ from millstream.wire.pulsar.limits import MESSAGE_BYTES_MAX
 from millstream.wire.pulsar.pulsar_pb2 import CommandSend, CommandSendError
 from millstream.wire.pulsar.stored_frame import build_frame
 
-__all__ = ["handle_send", "send_error"]
+__all__ = ["PASSING", "handle_send", "send_error"]
 
 _FRAME_BYTES_MAX: Final = MESSAGE_BYTES_MAX + 64 * 1024
 """Bytes of a stored entry: the largest message, its metadata and the frame's own header."""
+PASSING: Final = (OSError, StorageError, UnknownTopic)
+"""Refusals after which a client connects its producer again, and sends again what was refused. What it had sent
+behind that must not be taken: it would stand before it, and comes again as well."""
 _NOWHERE: Final = -1
 """Ledger and entry of the receipt of a message that was there already."""
 
@@ -53,22 +58,22 @@ def handle_send(link: Link, command: CommandSend, data: memoryview) -> None:
             send_volatile(link, linked, command, data)
     except (MillstreamError, OSError) as error:
         _refuse(link, command, error)
+        if isinstance(error, PASSING):
+            linked.evict()
 
 
 def _store(link: Link, linked: LinkedProducer, command: CommandSend, data: memoryview, entry: Entry) -> None:
-    metadata = entry.metadata
     if command.marker:
         raise NotAllowed("a client may not write markers")
     name = linked.producer.name
     highest = max(command.highest_sequence_id, command.sequence_id)
     deduplicator = linked.deduplicator
-    partial = entry.is_chunk and metadata.chunk_id != metadata.num_chunks_from_msg - 1
     if deduplicator is not None:
         verdict = deduplicator.judge(name, command.sequence_id)
         if verdict is Verdict.DUPLICATE:
             _answer(link, linked, command, _NOWHERE, None)
             return
-        if verdict is Verdict.UNKNOWN and not entry.is_chunk:
+        if verdict is Verdict.UNKNOWN:
             raise MessageUnknown("the message came before, and is not safe yet")
     frame, number = _framed(link, linked, command, data, entry)
     partition = linked.partition
@@ -77,7 +82,7 @@ def _store(link: Link, linked: LinkedProducer, command: CommandSend, data: memor
     if number is not None:
         link.broker.transactions.wrote(number, partition, appended.base_offset, next_offset)
     durable = partition.durable()
-    if deduplicator is not None and not partial:
+    if deduplicator is not None and not entry.has_more_chunks:
         deduplicator.pushed(name, highest)
         _note(deduplicator, name, highest, next_offset, durable)
     _answer(link, linked, command, appended.base_offset, durable)

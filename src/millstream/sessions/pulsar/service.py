@@ -1,7 +1,10 @@
 """The Pulsar protocol, as the server sees it: a broker in, a session for each connection out."""
 
+from functools import partial
+
 from millstream.broker.broker import Broker
 from millstream.sessions.pulsar.compaction import PulsarFrameRecords
+from millstream.sessions.pulsar.holders import PROTOCOL, consumers_of
 from millstream.sessions.pulsar.link import PulsarShared
 from millstream.sessions.pulsar.session import PulsarSession
 from millstream.sessions.session import Peer, Session
@@ -19,6 +22,7 @@ class PulsarService:
     def __init__(self, broker: Broker) -> None:
         self._shared = PulsarShared(broker, broker_entry_metadata=broker.settings.broker_entry_metadata)
         broker.compaction.records = PulsarFrameRecords()
+        broker.holders.register(PROTOCOL, partial(consumers_of, broker))
 
     def session(self, peer: Peer) -> Session:
         """Make the session of a new connection."""

@@ -34,7 +34,11 @@ class PulsarSession:
 
     def measure(self, buffer: memoryview) -> int:
         """Bytes of the frame at the start of a buffer; see `measure_frame`."""
-        return measure_frame(buffer)
+        try:
+            return measure_frame(buffer)
+        except WireError:
+            self._answer_what_came_before()
+            raise
 
     def handle(self, frame: memoryview) -> Answer:
         """Serve one command. Answers are sent as they come, so there is never one to return.
@@ -42,8 +46,15 @@ class PulsarSession:
         Raises:
             WireError: the connection is to be closed.
         """
-        if self._plain_runs.take(frame):
-            return None
+        if not self._plain_runs.take(frame):
+            try:
+                self._handle(frame)
+            except WireError:
+                self._answer_what_came_before()
+                raise
+        return None
+
+    def _handle(self, frame: memoryview) -> None:
         command, entry = read_frame(frame)
         handler = HANDLERS.get(command.type)
         if handler is None:
@@ -52,6 +63,9 @@ class PulsarSession:
         if link.protocol_version < 0 and not handler.before_connect:
             raise MalformedFrame(f"{handler.name} before CONNECT")
         body = getattr(command, handler.field)
+        if not command.HasField(handler.field) and not body.IsInitialized():
+            # A default would stand for whatever has the number 0.
+            raise MalformedFrame(f"a {handler.name} command without its body")
         try:
             if handler.entry:
                 handler.handle(link, body, memoryview(b"") if entry is None else entry)
@@ -64,7 +78,11 @@ class PulsarSession:
             if request_id is None:
                 raise MalformedFrame(f"{handler.name}: {error}") from None
             link.refuse(request_id, error)
-        return None
+
+    def _answer_what_came_before(self) -> None:
+        """Send what is due: nothing can be written behind the end of the connection."""
+        self._plain_runs.store()
+        self._link.receipts.send_ready()
 
     def served(self) -> None:
         """Store the plain messages that one read brought, and send the receipts that are due."""

@@ -6,11 +6,13 @@ Source: Pulsar binary protocol specification 3.0, "Consumer"; Key_Shared, PIP-34
 from collections.abc import Callable
 from typing import Final
 
+from millstream.broker.errors import GroupHeld
 from millstream.broker.subscriptions import Consumer, ConsumerBusy
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending, settled
 from millstream.sessions.pulsar.consumers import LinkedConsumer
 from millstream.sessions.pulsar.errors import NotAllowed, NotReady, TooManyConsumers
+from millstream.sessions.pulsar.holders import PROTOCOL
 from millstream.sessions.pulsar.link import Link
 from millstream.sessions.pulsar.names import Place
 from millstream.sessions.pulsar.schemas import check_consumer_schema
@@ -80,6 +82,7 @@ def handle_subscribe(link: Link, command: CommandSubscribe) -> None:
 def _connect(link: Link, command: CommandSubscribe, place: Place) -> Pending[bool]:
     """Connect to the subscription; resolves with False if the client has given up meanwhile."""
     number = command.consumer_id
+    _check_holders(link, command, place)
     _check_counts(link, command.subscription, place)
     request = subscribing(link, command, place)
     linked = LinkedConsumer(link, number, place, encoder_for(link, command, place, request))
@@ -96,15 +99,29 @@ def _connect(link: Link, command: CommandSubscribe, place: Place) -> Pending[boo
         linked.connect(consumer)
         return True
 
+    def check(consumer: Consumer) -> Consumer:
+        try:
+            _check_holders(link, command, place)  # another may have come while the subscription was being made
+        except GroupHeld:
+            consumer.close()
+            raise
+        return consumer
+
     def forget(done: Pending[Consumer]) -> None:
         try:
             done.result()
         except MillstreamError:
             linked.leave()
 
-    connecting = _persist(subscribe, linked)
+    connecting = _persist(subscribe, linked).then(check)
     connecting.when_done(forget)
     return connecting.then(enter)
+
+
+def _check_holders(link: Link, command: CommandSubscribe, place: Place) -> None:
+    """Refuse a consumer if clients of another protocol read its topic under that name. Raises GroupHeld."""
+    if command.durable:
+        link.broker.holders.check(command.subscription, [place.topic], PROTOCOL)
 
 
 def _check_counts(link: Link, name: str, place: Place) -> None:

@@ -52,7 +52,7 @@ def check_subscribe(command: CommandSubscribe) -> None:
 def subscribing(link: Link, command: CommandSubscribe, place: Place) -> Subscribing:
     """The request to the broker."""
     broker, shared = link.broker, link.shared
-    topic, partition = place.topic, place.topic.partitions[place.partition]
+    topic, partition = place.topic, place.found()
     namespace = broker.namespaces.find(topic.name.tenant, topic.name.namespace)
     creates = namespace.policies.auto_subscription_creation if namespace is not None else None
     start: int | StartAt = StartAt.LATEST

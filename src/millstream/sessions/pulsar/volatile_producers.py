@@ -20,6 +20,7 @@ from millstream.sessions.pulsar.producers import access_mode, check_producer_cou
 from millstream.sessions.pulsar.topics import check_creation
 from millstream.sessions.pulsar.transaction_ids import has_transaction
 from millstream.wire.pulsar.entry import check_entry
+from millstream.wire.pulsar.frames import encode_command
 from millstream.wire.pulsar.hot_commands import encode_send_receipt
 from millstream.wire.pulsar.pulsar_pb2 import (
     CommandCloseProducer,
@@ -75,7 +76,8 @@ class VolatileProducer:
         if link.producers.get(self.number) is self:
             del link.producers[self.number]
             link.evicted(self.number)
-            link.send(CommandCloseProducer(producer_id=self.number, request_id=NO_REQUEST))
+            closed = encode_command(CommandCloseProducer(producer_id=self.number, request_id=NO_REQUEST))
+            link.receipts.add(None, lambda: closed, lambda _: closed)
 
 
 def enter_topic(link: Link, name: PulsarName, *, create: bool = True) -> VolatileTopic:

@@ -86,6 +86,11 @@ class Entry(NamedTuple):
         return self.metadata.num_chunks_from_msg > 1
 
     @property
+    def has_more_chunks(self) -> bool:
+        """Whether the payload is a part of a message, and not the last one."""
+        return self.is_chunk and self.metadata.chunk_id != self.metadata.num_chunks_from_msg - 1
+
+    @property
     def is_encrypted(self) -> bool:
         """Whether only its consumers can read the payload."""
         return len(self.metadata.encryption_keys) > 0

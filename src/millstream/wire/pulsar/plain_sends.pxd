@@ -4,6 +4,7 @@ cimport cython
 
 @cython.locals(
     end="Py_ssize_t", entry="Py_ssize_t", position="Py_ssize_t", stop="Py_ssize_t", seen="long long", room="long long",
+    at="Py_ssize_t", checksum="unsigned long long",
 )
 cpdef Py_ssize_t read_plain_send(const unsigned char[::1] frame, unsigned long long[::1] values)
 

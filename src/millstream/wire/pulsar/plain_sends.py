@@ -92,10 +92,10 @@ def read_plain_send(frame: memoryview, values: memoryview) -> int:
         if values[40] > 4 or values[41] > 0xFFFFFFFF:
             return -1
         room = values[41]
-    # Multiplied, because a byte that is shifted so far would be a negative number in C.
-    values[10] = (
-        frame[entry + 2] * 0x1000000 + frame[entry + 3] * 0x10000 + frame[entry + 4] * 0x100 + frame[entry + 5]
-    )
+    checksum = 0
+    for at in range(entry + 2, entry + 6):
+        checksum = checksum << 8 | frame[at]
+    values[10] = checksum
     values[9] = room
     values[8] = seen >> 11 & 1
     return entry

@@ -15,9 +15,12 @@ A chunk, whose content is a part of a (compressed) message, and an encrypted ent
 the payload as it was sent, and the header `pulsar.metadata` is the MessageMetadata as protobuf, so that a reader can
 put chunks together, or decrypt. An encrypted batch is one record at the offset of its first message.
 
-Messages that compaction took out are no records. What has no place in a record: ordering key, producer's name,
-sequence id, schema version, time of delivery, and publish_time where there is an event_time. What has no place in a
-message: times before 1970, and 1970 itself.
+What few messages have stands in headers behind the properties, and becomes again what it was: `pulsar.ordering-key`
+is the ordering_key, and `pulsar.publish-time` the publish_time in decimal where there is an event_time as well.
+
+Messages that compaction took out are no records. What has no place in a record: producer's name, sequence id, schema
+version, time of delivery. What has no place in a message: times before 1970, and 1970 itself; and the publish_time of
+a record with a time of its own, but for an entry of that record alone.
 """
 
 import base64
@@ -46,6 +49,8 @@ from millstream.wire.pulsar.sticky_key import partition_key
 
 __all__ = [
     "METADATA_HEADER",
+    "ORDERING_KEY_HEADER",
+    "PUBLISH_TIME_HEADER",
     "TRANSLATED_PRODUCER_NAME",
     "BuiltEntry",
     "build_entries",
@@ -58,6 +63,8 @@ __all__ = [
 
 METADATA_HEADER: Final = "pulsar.metadata"
 """Header of a record that is a chunk or an encrypted entry: the MessageMetadata as protobuf."""
+ORDERING_KEY_HEADER: Final = "pulsar.ordering-key"
+PUBLISH_TIME_HEADER: Final = "pulsar.publish-time"
 TRANSLATED_PRODUCER_NAME: Final = "millstream"
 """The producer that entries name which no Pulsar producer has sent."""
 
@@ -65,6 +72,9 @@ _TEXT_ENDING: Final = ":text"
 _BASE64_ENDING: Final = ":b64"
 _NULL_ENDING: Final = ":null"
 _ENDINGS: Final = (_TEXT_ENDING, _BASE64_ENDING, _NULL_ENDING)
+_RARE: Final = {ORDERING_KEY_HEADER, PUBLISH_TIME_HEADER}
+_DIGITS_MAX: Final = 18
+"""Digits of a number that surely fits 63 bits."""
 _LENGTH_BYTES: Final = 4
 _MESSAGE_BYTES: Final = 32
 _FIELD_BYTES: Final = 12
@@ -126,6 +136,7 @@ def entry_records(entry: Entry, first_offset: int, append_time_ms: int | None = 
             append_time=append_time,
         )
         return
+    told_ms = None if entry.metadata.producer_name == TRANSLATED_PRODUCER_NAME else publish_time_ms
     for index, metadata, content in read_messages(entry):
         if isinstance(metadata, SingleMessageMetadata) and metadata.compacted_out:
             continue
@@ -134,7 +145,7 @@ def entry_records(entry: Entry, first_offset: int, append_time_ms: int | None = 
             timestamp_ms=append_time_ms if append_time_ms is not None else metadata.event_time or publish_time_ms,
             key=partition_key(metadata),
             value=None if metadata.null_value else bytes(content),
-            headers=headers_of(metadata.properties),
+            headers=headers_of(metadata.properties) + _rare_headers(metadata, told_ms),
             append_time=append_time,
         )
 
@@ -144,6 +155,18 @@ def headers_of(properties: Sequence[Property]) -> tuple[Header, ...]:
     return (
         tuple(_header(item.key.decode("utf-8", "replace"), item.value) for item in properties) if properties else ()
     )
+
+
+def _rare_headers(
+    metadata: MessageMetadata | SingleMessageMetadata, publish_time_ms: int | None
+) -> tuple[Header, ...]:
+    """What has no place in a record, of messages that have it."""
+    headers: tuple[Header, ...] = ()
+    if metadata.HasField("ordering_key"):
+        headers = ((ORDERING_KEY_HEADER, metadata.ordering_key),)
+    if metadata.event_time and publish_time_ms is not None:
+        headers = (*headers, (PUBLISH_TIME_HEADER, b"%d" % publish_time_ms))
+    return headers
 
 
 def _header(name: str, value: bytes) -> Header:
@@ -285,11 +308,27 @@ def _batch(records: Sequence[Record], first_offset: int, message_count: int) -> 
 def _describe(metadata: MessageMetadata | SingleMessageMetadata, record: Record) -> None:
     _set_key(metadata, record.key)
     if record.headers:
-        metadata.properties.extend(properties_of(record.headers))
+        _take_headers(metadata, record.headers)
     if record.value is None:
         metadata.null_value = True
     if record.timestamp_ms > 0 and not record.append_time:
         metadata.event_time = record.timestamp_ms
+
+
+def _take_headers(metadata: MessageMetadata | SingleMessageMetadata, headers: Sequence[Header]) -> None:
+    rare = {name: value for name, value in headers if name in _RARE}
+    if rare:
+        headers = [one for one in headers if one[0] not in _RARE]
+        ordering_key, publish_time = rare.get(ORDERING_KEY_HEADER), rare.get(PUBLISH_TIME_HEADER)
+        if ordering_key is not None:
+            metadata.ordering_key = ordering_key
+        if publish_time is not None and isinstance(metadata, MessageMetadata) and _is_number(publish_time):
+            metadata.publish_time = int(publish_time)
+    metadata.properties.extend(properties_of(headers))
+
+
+def _is_number(text: bytes) -> bool:
+    return text.isdigit() and len(text) <= _DIGITS_MAX
 
 
 def _set_key(metadata: MessageMetadata | SingleMessageMetadata, key: bytes | None) -> None:

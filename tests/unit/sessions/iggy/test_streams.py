@@ -208,10 +208,38 @@ def test_the_oldest_segments_are_deleted(server: IggyBroker) -> None:
     assert client.refusal("DELETE_SEGMENTS", nothing) == 4030
 
 
-def test_updating_leaves_the_name(server: IggyBroker) -> None:
-    client = server.connect(Dialect.C3)
+@every_dialect
+def test_names_are_changed(server: IggyBroker, dialect: Dialect) -> None:
+    client = server.connect(dialect)
     client.make()
+    client.put(b"x")
+    client.ask("CREATE_STREAM", CreateStream(name="other", stream_id=7))
+    assert client.refusal("UPDATE_STREAM", UpdateStream(stream="s1", name="other")) == 1012
     client.ask("UPDATE_STREAM", UpdateStream(stream="s1", name="s1"))
+    client.ask("UPDATE_STREAM", UpdateStream(stream="s1", name="s2"))
+    assert client.values(stream=0, topic=0) == client.values(stream="s2", topic="t1") == [b"x"]
+    create = CreateTopic(stream="s2", name="t2", partitions_count=1, topic_id=1)
+    client.ask("CREATE_TOPIC", create)
+    assert client.refusal("UPDATE_TOPIC", UpdateTopic(stream="s2", topic="t1", name="t2")) == 2013
+    client.ask("UPDATE_TOPIC", UpdateTopic(stream="s2", topic="t1", name="t3"))
+    assert client.values(stream="s2", topic="t3") == client.values(stream=0, topic=0) == [b"x"]
+    assert server.topic("s2.t3").name == ("public", "s2", "t3")
+    assert [one.name for one in client.ask("GET_STREAMS").streams] == ["s2", "other"]
+
+
+def test_changed_names_last(tmp_path: Path) -> None:
+    server = IggyBroker(str(tmp_path / "metadata"))
+    client = server.connect(Dialect.D)
+    client.make()
+    client.put(b"x")
+    client.ask("UPDATE_STREAM", UpdateStream(stream="s1", name="acme.sales"))
+    client.ask("UPDATE_TOPIC", UpdateTopic(stream="acme.sales", topic="t1", name="t2"))
+    server.kill()
+    server.start()
+    client = server.connect(Dialect.D)
+    assert client.values(stream="acme.sales", topic="t2") == client.values(stream=0, topic=0) == [b"x"]
+    assert server.topic("acme.sales.t2").name == ("acme", "sales", "t2")
+    assert [one.name for one in client.ask("GET_STREAMS").streams] == ["acme.sales"]
 
 
 def test_early_dialects_fold_names(server: IggyBroker) -> None:

@@ -235,3 +235,10 @@ def test_when_an_offset_was_committed_may_be_told_but_does_not_make_it_last(talk
     for told, kept in ((-1, now_ms), (now_ms - 5000, now_ms - 5000), (now_ms + 10**9, now_ms)):
         assert commit(talk, 1, 7, told) == ErrorCode.NONE
         assert talk.broker.groups.offsets.of_group("g")[place].committed_ms == kept
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_a_flush_that_fails_is_told_in_a_code_of_their_time(talk: Conversation, version: int) -> None:
+    talk.files.inject(Fault("sync"))
+    answer = send(talk, message_set(0, 0, some(talk)), version)
+    assert (answer.error_code, answer.base_offset) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)

@@ -134,19 +134,25 @@ def test_a_message_for_nobody_ends_the_connection_behind_what_came_before(used: 
 
 
 @WAYS
-def test_a_full_disk_refuses_all_and_takes_more_once_there_is_room(used: bool) -> None:
+def test_a_full_disk_takes_nothing_until_the_producer_connects_again(used: bool) -> None:
+    """What it has sent behind what was refused, it sends again too: taken now, it would be there first, and twice."""
     broker = Conversation()
     client = connected(broker, used)
+    read(client, sending(0, entry(b"zero", 0)))
     broker.files.room_bytes = broker.files.used_bytes()
-    read(client, *(sending(n, entry(b"one", n)) for n in range(3)))
-    broker.runtime.run()
-    assert [answer.error for answer in client.taken() if isinstance(answer, CommandSendError)] == [
-        ServerError.PersistenceError
-    ] * 3
+    read(client, *(sending(n, entry(b"one", n)) for n in range(1, 4)))
     broker.files.room_bytes = None
-    read(client, *(sending(n, entry(b"two", n)) for n in range(3)))
+    read(client, *(sending(n, entry(b"too soon", n)) for n in range(4, 6)))
     broker.runtime.run()
-    assert receipts(client) == [(1, 0, 0), (1, 1, 1), (1, 2, 2)]
+    receipt, refusal, closed = client.taken()
+    assert isinstance(receipt, CommandSendReceipt)
+    assert isinstance(refusal, CommandSendError)
+    assert (refusal.sequence_id, refusal.error) == (1, ServerError.PersistenceError)
+    assert isinstance(closed, CommandCloseProducer)
+    client.produce(epoch=1, producer_name="p1")
+    read(client, *(sending(n, entry(b"two", n)) for n in range(1, 4)))
+    broker.runtime.run()
+    assert receipts(client) == [(1, 1, 1), (1, 2, 2), (1, 3, 3)]
 
 
 @WAYS

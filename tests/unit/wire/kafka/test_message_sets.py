@@ -241,6 +241,14 @@ def test_a_bomb_is_refused_and_many_small_ones_share_a_budget(magic: int, codec:
         to_batches(memoryview(bomb * 2), BATCH_BYTES_MAX, budget)
 
 
+def test_several_compressed_messages_make_no_batch_that_nobody_would_unpack(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = message_set(0, Codec.GZIP, some(20, 3000)) * 3
+    assert len(up(whole)) == 1
+    monkeypatch.setattr("millstream.wire.kafka.message_sets.INFLATED_BATCH_BYTES_MAX", 150_000)
+    with pytest.raises(InvalidRecords, match="150000"):
+        up(whole)
+
+
 def test_every_cut_of_a_set_is_refused() -> None:
     for codec in (0, 1):
         whole = message_set(1, codec, some(3))

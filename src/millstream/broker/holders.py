@@ -1,0 +1,79 @@
+"""Who reads under a name: for each topic, the clients of one protocol at a time.
+
+A group and a subscription of one name on one topic are one position. Clients of two protocols would each be given all
+records and move it under each other's feet, so that the second to come is refused, unless the server is set to let
+it in. Every protocol's service tells who its readers are; nothing is counted here, so that nothing is left over when
+they go away.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from millstream.broker.errors import GroupHeld
+from millstream.broker.topics import Topic
+
+__all__ = ["Holder", "Holders"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """A reader under some name.
+
+    Args:
+        protocol: that it speaks, by the name of the listener.
+        id: tells it from the others under that name.
+        client: what it calls itself.
+        host: where it is.
+        topic: what it reads, by its flat name.
+        partitions: which of it, as far as that is known here.
+    """
+
+    protocol: str
+    id: str
+    client: str
+    host: str
+    topic: str
+    partitions: tuple[int, ...] = ()
+
+
+Source = Callable[[str], Iterable[Holder]]
+"""Gives the readers under a name."""
+
+
+class Holders:
+    """The readers of all protocols.
+
+    Args:
+        several: whether clients of several protocols may read under one name.
+    """
+
+    def __init__(self, *, several: bool = False) -> None:
+        self._several = several
+        self._sources: dict[str, Source] = {}
+
+    def register(self, protocol: str, source: Source) -> None:
+        """Ask for the readers of a protocol from now on; a second source takes the place of the first."""
+        self._sources[protocol] = source
+
+    def of(self, name: str, *, besides: str = "") -> list[Holder]:
+        """The readers under a name, but for those of one protocol."""
+        return [
+            holder for protocol, source in self._sources.items() if protocol != besides for holder in source(name)
+        ]
+
+    def check(self, name: str, topics: Iterable[Topic], protocol: str) -> None:
+        """Check that clients of a protocol may read some topics under a name.
+
+        Raises:
+            GroupHeld: clients of another protocol do.
+        """
+        if self._several:
+            return
+        wanted = {topic.name.flat for topic in topics}
+        for holder in self.of(name, besides=protocol):
+            if holder.topic in wanted:
+                raise GroupHeld(
+                    f"clients of {holder.protocol} are reading {holder.topic} as {name} "
+                    f"({holder.client or holder.id} at {holder.host}): they are to stop first, "
+                    "unless group.several.protocols.enable is set"
+                )
