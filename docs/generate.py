@@ -12,8 +12,12 @@ from typer.testing import CliRunner
 
 from millstream.broker.configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKey
 from millstream.cli.app import app
+from millstream.sessions.iggy.table import ENTRIES as IGGY_ENTRIES
+from millstream.sessions.iggy.topic_options import TOPIC_OPTIONS
 from millstream.sessions.kafka.table import HANDLERS
 from millstream.sessions.pulsar.table import HANDLERS as PULSAR_HANDLERS
+from millstream.wire.iggy.commands import NON_REPLICATED, Command
+from millstream.wire.iggy.dialects import Dialect
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = (
@@ -21,6 +25,7 @@ FILES = (
     "docs/configuration.md",
     "docs/kafka.md",
     "docs/pulsar.md",
+    "docs/iggy.md",
     "docs/http.md",
     "docs/command-line.md",
 )
@@ -116,6 +121,35 @@ def pulsar_commands() -> str:
     return table(("type", "command", "what the server does"), rows)
 
 
+def iggy_commands() -> str:
+    """Every Iggy command that is served, with how it travels in dialect D, and in which dialects it is."""
+    rows = (
+        (str(code), entry.command.name, _in_dialect_d(entry.command), _dialects(entry.command))
+        for code, entry in sorted(IGGY_ENTRIES.items())
+    )
+    return table(("code", "command", "in D", "dialects"), rows)
+
+
+def _in_dialect_d(command: Command) -> str:
+    if not command.in_dialect(Dialect.D):
+        return "-"
+    return "code" if command.operation == NON_REPLICATED else f"operation {command.operation}"
+
+
+def _dialects(command: Command) -> str:
+    those = [dialect.name for dialect in Dialect if command.in_dialect(dialect)]
+    return f"{those[0]} to {those[-1]}"
+
+
+def iggy_options() -> str:
+    """Every option of a topic in Iggy's dialect D."""
+    rows = (
+        (f"`{option.key}`", option.kind.name.lower(), f"`{option.default}`", option.doc)
+        for option in TOPIC_OPTIONS.values()
+    )
+    return table(("option", "kind", "default", "what it does"), rows)
+
+
 def http_calls() -> str:
     """Every HTTP call of Pulsar's kind, a table for each file of routes."""
     parts = []
@@ -150,6 +184,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "topic defaults": topic_defaults,
     "kafka apis": kafka_apis,
     "pulsar commands": pulsar_commands,
+    "iggy commands": iggy_commands,
+    "iggy options": iggy_options,
     "http calls": http_calls,
     "help texts": help_texts,
 }

@@ -16,6 +16,7 @@ From there on a reader counts again. What must hold for ever, a restart included
   next checkpoint.
 - Damage removes frames, not addresses, if a checkpoint behind it is known; its addresses are refused. Damage found
   when the index first comes that way takes up none, because nobody has been told any.
+- What a transaction has not decided is not addressed yet, nor what is behind it. What one aborted takes up nothing.
 - Records that were gone before the index came that way take up one address each, so that whoever stood at the end of
   the index before them is told that something is missing, and is not led past it.
 - What the disk lost of the log's tail is forgotten: a checkpoint counts only if the frame before it has the checksum
@@ -29,11 +30,11 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Final, NamedTuple, Protocol
 
+from millstream.broker.partition import Partition
 from millstream.model.errors import MillstreamError
 from millstream.model.frame import FrameHeader, read_frame_header
 from millstream.storage.address_file import AddressFile, Checkpoint
 from millstream.storage.errors import DiskFull, OffsetOutOfRange
-from millstream.storage.log import PartitionLog
 
 __all__ = ["AddressDamaged", "AddressIndex", "EncodedFrames", "Encoding"]
 
@@ -123,7 +124,7 @@ class AddressIndex:
     """The addresses of one partition, on the loop's thread.
 
     Args:
-        log: the partition's log.
+        partition: whose.
         file: the journal, open.
         encoding: whose bytes are addressed.
         encoded: keeps what was encoded last.
@@ -132,8 +133,9 @@ class AddressIndex:
         OSError: the journal cannot be read.
     """
 
-    def __init__(self, log: PartitionLog, file: AddressFile, encoding: Encoding, encoded: EncodedFrames) -> None:
-        self._log = log
+    def __init__(self, partition: Partition, file: AddressFile, encoding: Encoding, encoded: EncodedFrames) -> None:
+        self._partition = partition
+        self._log = partition.log
         self._file = file
         self._encoding = encoding
         self._encoded = encoded
@@ -155,14 +157,14 @@ class AddressIndex:
         self._tip = self._checkpoint(last) if last >= 0 else Checkpoint(0, 0, 0, encoding.variant)
         if last < 0:
             self._fix()
-        self._switch_at = log.end_offset if self._tip.variant != encoding.variant else -1
+        self._switch_at = partition.stable_offset if self._tip.variant != encoding.variant else -1
 
     # Keeping up with the log
 
     @property
     def behind(self) -> bool:
-        """Whether the log holds something that the index has not seen yet."""
-        return self._tip.offset < self._log.end_offset or self._switch_at >= 0
+        """Whether the log holds something decided that the index has not seen yet."""
+        return self._tip.offset < self._partition.stable_offset or self._switch_at >= 0
 
     @property
     def seen_offset(self) -> int:
@@ -180,14 +182,19 @@ class AddressIndex:
         """
         log = self._log
         left = max_bytes
-        while self._tip.offset < log.end_offset and left > 0:
-            data, next_offset = log.read(max(self._tip.offset, log.start_offset), min(left, _READ_BYTES))
+        stable_offset = self._partition.stable_offset
+        while self._tip.offset < stable_offset and left > 0:
+            data, _ = log.read(max(self._tip.offset, log.start_offset), min(left, _READ_BYTES))
             left -= max(len(data), 1)
+            is_last = not data
             for frame, header in _frames(data):
+                is_last = header.base_offset >= stable_offset
+                if is_last:
+                    break
                 self._note(frame, header)
-            if not data:  # all that is left is damaged, or was removed
-                gone = max(log.start_offset - self._tip.offset, 0)
-                self._tip = self._tip._replace(offset=next_offset, address=self._tip.address + gone, frame_crc=0)
+            if is_last and self._tip.offset < stable_offset:  # all that is left is damaged, or was removed
+                gone = max(min(log.start_offset, stable_offset) - self._tip.offset, 0)
+                self._tip = self._tip._replace(offset=stable_offset, address=self._tip.address + gone, frame_crc=0)
         if 0 <= self._switch_at <= self._tip.offset:
             self._switch_at = -1
             self._fix()
@@ -204,9 +211,16 @@ class AddressIndex:
         elif self._since_bytes >= INTERVAL_BYTES:
             self._fix()
         tip = self._tip
-        size = self._encoding.size(frame, header, tip.variant)
+        size = self._size(frame, header, tip.variant)
         self._tip = Checkpoint(header.last_offset + 1, tip.address + size, header.crc, tip.variant)
         self._since_bytes += header.size
+
+    def _size(self, frame: memoryview, header: FrameHeader, variant: int) -> int:
+        return 0 if self._is_aborted(header) else self._encoding.size(frame, header, variant)
+
+    def _is_aborted(self, header: FrameHeader) -> bool:
+        # A log that begins within a frame knows it by its end only.
+        return self._partition.is_aborted(header.last_offset)
 
     def _fix(self) -> None:
         """Make the tip a checkpoint that stays."""
@@ -296,7 +310,7 @@ class AddressIndex:
             self._set_checkpoint(place, Checkpoint(offset, address, 0, variant))
         self._trim(place)
         address = self._addresses[0]
-        if base < start and self._offsets[0] == base:
+        if base < start and self._offsets[0] == base and not self._is_aborted(header):
             address += self._encoding.position(data[: header.size], header, variant, start)
         return address
 
@@ -316,7 +330,7 @@ class AddressIndex:
         for frame, header in self._walk(offset, anchor.offset):
             if header.base_offset > expected:
                 size, whole_from = 0, header.base_offset
-            size += self._encoding.size(frame, header, variant)
+            size += self._size(frame, header, variant)
             expected = header.last_offset + 1
         if expected != anchor.offset:
             return anchor.offset, anchor.address
@@ -399,10 +413,12 @@ class AddressIndex:
                         continue
                 offset = header.last_offset + 1
                 if at < address:
-                    size = self._encoding.size(frame, header, variant)
+                    size = self._size(frame, header, variant)
                     if at + size <= address:
                         at += size
                         continue
+                if self._is_aborted(header):
+                    continue
                 content = memoryview(self._encoding.encode(frame, header, variant))
                 if content:
                     yield _Piece(at, base, _Encoded(content, offset))

@@ -108,9 +108,9 @@ class Addresses:
 class _Kept:
     """The index of one partition, and who waits for it.
 
-    It is ready once it has seen the log as it was found, and what it has seen is on the disk: an address that was told
-    must not depend on what a power loss could take. Whoever asks waits until it has seen what was there then, not for
-    what is written faster than it can follow.
+    It is ready once it has seen the log as it was found, and what it has seen is on the disk: an address that was
+    told must not depend on what a power loss could take. Whoever asks waits until it has seen what was there then,
+    not for what is written faster than it can follow.
     """
 
     def __init__(self, owner: Addresses, partition: Partition, encoding: Encoding, broker: Broker) -> None:
@@ -118,7 +118,7 @@ class _Kept:
         self._partition = partition
         self._runtime = broker.runtime
         self._ready = False
-        self._found_offset = partition.log.end_offset
+        self._found_offset = partition.stable_offset
         self._waiting: deque[tuple[int, Pending[AddressIndex]]] = deque()
         self._walking = False
         self._closed = False
@@ -126,7 +126,7 @@ class _Kept:
         try:
             self._file = AddressFile(broker.directory.files, partition.log.directory)
             try:
-                self._index = AddressIndex(partition.log, self._file, encoding, owner.encoded)
+                self._index = AddressIndex(partition, self._file, encoding, owner.encoded)
             except (MillstreamError, OSError):
                 self._file.close()
                 raise
@@ -151,7 +151,7 @@ class _Kept:
         if self._ready and not self._index.behind:
             return self._index
         waiting: Pending[AddressIndex] = Pending()
-        self._waiting.append((self._partition.log.end_offset, waiting))
+        self._waiting.append((self._partition.stable_offset, waiting))
         self._follow()
         return waiting
 

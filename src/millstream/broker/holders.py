@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from millstream.broker.errors import GroupHeld
 from millstream.broker.topics import Topic
+from millstream.model.pending import Pending, gather
 
 __all__ = ["Holder", "Holders"]
 
@@ -38,6 +39,8 @@ class Holder:
 
 Source = Callable[[str], Iterable[Holder]]
 """Gives the readers under a name."""
+UnderWay = Callable[[str], Iterable[Pending[None]]]
+"""Gives what moves the positions under a name and does not last yet, so that others do not see it."""
 
 
 class Holders:
@@ -50,16 +53,25 @@ class Holders:
     def __init__(self, *, several: bool = False) -> None:
         self._several = several
         self._sources: dict[str, Source] = {}
+        self._under_way: dict[str, UnderWay] = {}
 
-    def register(self, protocol: str, source: Source) -> None:
+    def register(self, protocol: str, source: Source, under_way: UnderWay = lambda _: ()) -> None:
         """Ask for the readers of a protocol from now on; a second source takes the place of the first."""
         self._sources[protocol] = source
+        self._under_way[protocol] = under_way
 
     def of(self, name: str, *, besides: str = "") -> list[Holder]:
         """The readers under a name, but for those of one protocol."""
         return [
             holder for protocol, source in self._sources.items() if protocol != besides for holder in source(name)
         ]
+
+    def at_rest(self, name: str, protocol: str) -> Pending[object] | None:
+        """Resolves once all that clients of other protocols have done under a name is seen; None if it is."""
+        moving = [
+            pending for other, source in self._under_way.items() if other != protocol for pending in source(name)
+        ]
+        return gather(moving).then(lambda done: done) if moving else None
 
     def check(self, name: str, topics: Iterable[Topic], protocol: str) -> None:
         """Check that clients of a protocol may read some topics under a name.

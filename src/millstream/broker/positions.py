@@ -19,6 +19,7 @@ class _Moving:
 
     def __init__(self, next_offset: int) -> None:
         self.next_offset = next_offset
+        self.stored: Pending[None] | None = None
         self.following: Pending[None] | None = None
 
 
@@ -43,6 +44,11 @@ class Positions:
         committed = self._offsets.of_group(group_id).get(place)
         return None if committed is None else committed.offset
 
+    def under_way(self, group_id: str) -> list[Pending[None]]:
+        """What of a group's positions does not last yet; it resolves once that, or something later, does."""
+        moving = [one for (name, _), one in self._moving.items() if name == group_id]
+        return [pending for one in moving if (pending := one.following or one.stored) is not None]
+
     def put(self, group_id: str, place: Place, next_offset: int) -> Pending[None]:
         """Set a position. Resolves once it, or a later one, lasts; fails with MetadataFailed."""
         key = group_id, place
@@ -59,6 +65,7 @@ class Positions:
         group_id, place = key
         committed = CommittedOffset(moving.next_offset, -1, "", self._now_ms(), kept=True)
         stored = self._offsets.commit(group_id, {place: committed})
+        moving.stored = stored
         stored.when_done(lambda _: self._stored(key, moving))
         return stored
 

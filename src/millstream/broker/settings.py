@@ -64,6 +64,10 @@ class BrokerSettings:
         self.session_timeout_min_ms: int = self._value("group.min.session.timeout.ms")
         self.several_protocols: bool = self._value("group.several.protocols.enable")
         self.group_size_max: int = self._value("group.max.size")
+        self.iggy_deduplication: tuple[int, int] | None = None
+        if self._value("iggy.deduplication.enable"):
+            entries_max, keep_ms = self._value("iggy.deduplication.entries.max"), self._value("iggy.deduplication.ms")
+            self.iggy_deduplication = entries_max, keep_ms
         self.kafka07_broker_id: int = self._value("kafka07.broker.id")
         self.kafka07_magic: int = self._value("kafka07.magic")
         self.message_payload_bytes_max: int = self._value("max.message.size")

@@ -297,15 +297,17 @@ class Streams:
         is_new = self._namespaces.by_flat_name(name) is None
         self._ensure_namespace(name)
         old, topics = stream.name, self.topics_of(stream)
+        before, after = self._namespaces.by_flat_name(old), self._namespaces.by_flat_name(name)
+        if is_new and before is not None and after is not None:
+            self._keep(self._namespaces.update_policies(after, before.policies))
         stream.name = name
         names = {one.id: self._topic_name(stream, one.name.name) for one in topics}
         stream.name = old
         try:
             renamed = self._topics.rename(names)
         except BrokerError:
-            namespace = self._namespaces.by_flat_name(name)
-            if is_new and namespace is not None:
-                self._keep(self._namespaces.delete(namespace))
+            if is_new and after is not None:
+                self._keep(self._namespaces.delete(after))
             raise
 
         def take_back(pending: Pending[None]) -> None:

@@ -35,6 +35,8 @@ LISTENER_NAMES: Final[Mapping[str, int | None]] = {
 }
 """The listeners, each with the port on which it listens unless told otherwise; None for only if told."""
 _FILE_KEYS: Final = {"data-dir", "listen", "settings"}
+_SECRET_BYTES_MIN: Final = 32
+_SECRET_BYTES_MAX: Final = 4096
 _PORT_MAX: Final = 65535
 _PORT_DIGITS: Final = 5
 
@@ -59,6 +61,7 @@ class ServerConfig:
         listeners: where to listen, by the listener's name.
         settings: the broker's settings, checked.
         advertised: where clients are told to connect, by the listener's name, if that is not where it listens.
+        token_secret: what the tokens of Pulsar clients are signed with; None lets everyone in.
     """
 
     data_dir: str = DEFAULT_DATA_DIR
@@ -67,6 +70,7 @@ class ServerConfig:
     )
     settings: BrokerSettings = field(default_factory=lambda: BrokerSettings({}))
     advertised: Mapping[str, Address] = field(default_factory=dict)
+    token_secret: bytes | None = None
 
     @classmethod
     def of(
@@ -110,6 +114,7 @@ class ServerConfig:
             listeners=listeners or cls().listeners,
             settings=broker,
             advertised=dict(parse_listen(text.strip()) for text in broker.advertised_listeners),
+            token_secret=_read_secret(broker.text("pulsar.token.secret.file")),
         )
 
 
@@ -151,6 +156,19 @@ def _read_file(path: str) -> dict[str, Any]:
     if not isinstance(content.get("data-dir", ""), str):
         raise BadSetting(f"{path}: 'data-dir' is text")
     return content
+
+
+def _read_secret(path: str) -> bytes | None:
+    if not path:
+        return None
+    try:
+        with open(path, "rb") as file:
+            secret = file.read(_SECRET_BYTES_MAX).strip()
+    except OSError as error:
+        raise BadSetting(f"pulsar.token.secret.file {path} cannot be read: {error.strerror}") from None
+    if len(secret) < _SECRET_BYTES_MIN:
+        raise BadSetting(f"the secret in {path} has {len(secret)} bytes; HS256 wants {_SECRET_BYTES_MIN} at least")
+    return secret
 
 
 def _text(value: object) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from millstream.broker.broker import Broker
 from millstream.model.pending import Pending
+from millstream.server.config import ServerConfig
 from millstream.server.connection import FramedConnection
 from millstream.server.http.connection import HttpConnection
 from millstream.server.listener import Listener
@@ -27,32 +28,33 @@ __all__ = ["PROTOCOLS", "Protocols"]
 HTTP_LANE: Final = "http"
 
 
-def _kafka(broker: Broker) -> Service:
+def _kafka(broker: Broker, _: ServerConfig) -> Service:
     from millstream.sessions.kafka.service import KafkaService
 
     return KafkaService(broker)
 
 
-def _kafka07(broker: Broker) -> Service:
+def _kafka07(broker: Broker, _: ServerConfig) -> Service:
     from millstream.sessions.kafka07.service import Kafka07Service
 
     return Kafka07Service(broker)
 
 
-def _pulsar(broker: Broker) -> Service:
+def _pulsar(broker: Broker, config: ServerConfig) -> Service:
     from millstream.sessions.pulsar.service import PulsarService
 
-    return PulsarService(broker)
+    return PulsarService(broker, config.token_secret)
 
 
-def _iggy(broker: Broker) -> Service:
+def _iggy(broker: Broker, _: ServerConfig) -> Service:
     from millstream.server.host import LinuxHost
     from millstream.sessions.iggy.service import IggyService
 
-    return IggyService(broker, LinuxHost(broker.directory.path))
+    host = LinuxHost(broker.directory.path)
+    return IggyService(broker, host, deduplication=broker.settings.iggy_deduplication)
 
 
-PROTOCOLS: Final[Mapping[str, Callable[[Broker], Service]]] = {
+PROTOCOLS: Final[Mapping[str, Callable[[Broker, ServerConfig], Service]]] = {
     "kafka": _kafka,
     "kafka07": _kafka07,
     "pulsar": _pulsar,
@@ -67,13 +69,19 @@ class Protocols:
     Args:
         broker: the broker that they all speak to.
         places: where clients of each are told to connect.
+        config: what the server was started with.
         connections: tells how many are open, by the listener's name.
     """
 
     def __init__(
-        self, broker: Broker, places: Places, connections: Callable[[], Mapping[str, int]] = dict
+        self,
+        broker: Broker,
+        places: Places,
+        config: ServerConfig,
+        connections: Callable[[], Mapping[str, int]] = dict,
     ) -> None:
         self._broker = broker
+        self._config = config
         self._places = places
         self._connections = connections
         self._services: dict[str, Service] = {}
@@ -83,7 +91,7 @@ class Protocols:
         """What the sessions of a protocol share."""
         service = self._services.get(name)
         if service is None:
-            service = self._services[name] = PROTOCOLS[name](self._broker)
+            service = self._services[name] = PROTOCOLS[name](self._broker, self._config)
         return service
 
     def connection(self, listener: Listener) -> asyncio.BaseProtocol:
@@ -105,9 +113,17 @@ class Protocols:
                 from millstream.server.http.app import make_connections
                 from millstream.server.http.compaction import BrokerCompaction
                 from millstream.server.http.site import Site
+                from millstream.sessions.pulsar.authentication import Tokens
 
-                compaction = BrokerCompaction(self._broker)
-                site = Site(self._broker, self._places, self._connections, compaction, iggy=self._iggy)
+                secret = self._config.token_secret
+                site = Site(
+                    self._broker,
+                    self._places,
+                    self._connections,
+                    BrokerCompaction(self._broker),
+                    iggy=self._iggy,
+                    tokens=None if secret is None else Tokens(secret, self._broker.runtime),
+                )
                 return make_connections(site)
 
             self._http = self._broker.runtime.run_blocking(HTTP_LANE, load)

@@ -5,8 +5,9 @@ Facts that tell the protocols apart:
 - HTTP begins with the name of a method, in capital letters.
 - Pulsar begins with two big-endian sizes, the second smaller than the first, and a CONNECT command, whose protobuf
   starts with 08 02 (`BaseCommand.type` = CONNECT).
-- Iggy's frames begin with a little-endian size, so that what is the highest byte of a big-endian one is not zero;
-  its latest dialect begins with a header whose first 48 bytes are zero.
+- Iggy's frames begin with a little-endian size, so that what is the highest byte of a big-endian one is not zero,
+  but where the size is a multiple of 256; then the little-endian code behind it would be an API key of 256 at least.
+  Its latest dialect begins with a header whose first 48 bytes are zero.
 - Kafka begins with a big-endian size, a 16-bit API key and a 16-bit version. Kafka 0.7 has a request type of 0 to 4
   and the length of a printable topic (or a count of topics) in the same places. Today's clients begin with
   ApiVersions (18), SaslHandshake (17) or another key above 4; where one begins with a key up to 4, what would be
@@ -30,6 +31,8 @@ _SILENCE_S: Final = 10.0
 _BIG_HEAD: Final = struct.Struct(">iHH")
 _PULSAR_HEAD: Final = struct.Struct(">II")
 _PULSAR_CONNECT: Final = b"\x08\x02"
+_API_KEYS: Final = 256
+"""Where API keys of Kafka end, by far; a Pulsar CONNECT of 16 MiB would look like a higher one."""
 _OLD_REQUEST_TYPES: Final = 5
 _OLD_MULTI: Final = (2, 3)
 _OLD_TOPIC_BYTES_MAX: Final = 255
@@ -59,6 +62,8 @@ def recognise(head: bytes) -> str | None:
     if command + 4 <= total and head[8:10] == _PULSAR_CONNECT:
         return "pulsar"
     _, key, second = _BIG_HEAD.unpack_from(head)
+    if key >= _API_KEYS:
+        return "iggy"
     return "kafka07" if _is_old(key, second, head[8:]) else "kafka"
 
 

@@ -57,7 +57,10 @@ class Server:
             broker = self._broker = Broker(runtime, directory, store, settings)
             places = Places(self._config.advertised)
             protocols = self._protocols = Protocols(
-                broker, places, lambda: {name: one.connection_count for name, one in self._listeners.items()}
+                broker,
+                places,
+                self._config,
+                lambda: {name: one.connection_count for name, one in self._listeners.items()},
             )
             for name, address in self._config.listeners.items():
                 listener = Listener(

@@ -19,8 +19,10 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Final
 
+from millstream.broker.errors import InvalidTopicName
 from millstream.broker.topics import Topics
 from millstream.model.runtime import Runtime, Timer
+from millstream.sessions.kafka07.names import check_topic_name
 from millstream.sessions.session import Endpoint
 
 if TYPE_CHECKING:
@@ -78,8 +80,7 @@ class ZooKeeper:
 
     def _look(self) -> None:
         self._timer = self._runtime.call_later(_LOOK_S, self._look)
-        # A name that is more than one step of a path could stand for another's registration.
-        names = {topic.name.flat: len(topic.partitions) for topic in self._topics if "/" not in topic.name.flat}
+        names = {topic.name.flat: len(topic.partitions) for topic in self._topics if _is_step(topic.name.flat)}
         registration = Registration(self._broker_id, self._endpoint, names)
         if registration != self._told:
             self._told = registration
@@ -90,6 +91,15 @@ class ZooKeeper:
         if self._timer is not None:
             self._timer.cancel()
         await asyncio.to_thread(self._worker.stop)
+
+
+def _is_step(name: str) -> bool:
+    """Whether a topic's name can be one step of a path; its clients know no others, and ZooKeeper refuses most."""
+    try:
+        check_topic_name(name)
+    except InvalidTopicName:
+        return False
+    return True
 
 
 class _Step(Enum):

@@ -6,7 +6,7 @@ into the next one, off the loop's thread, and is answered when that has been com
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby
 from typing import Final
@@ -105,6 +105,9 @@ _DELETE_OFFSET: Final = delete(_offsets).where(
     _offsets.c.group_id == bindparam("key_group"),
     _offsets.c.topic_id == bindparam("key_topic"),
     _offsets.c.partition == bindparam("key_partition"),
+)
+_DELETE_DOCUMENT: Final = delete(_documents).where(
+    _documents.c.kind == bindparam("of_kind"), _documents.c.key == bindparam("with_key")
 )
 
 
@@ -327,9 +330,9 @@ class MetadataStore:
     def _transact(self, groups: list[Sequence[Change]]) -> str | None:
         try:
             with self._engine.begin() as connection:
-                for put, changes in groupby(chain.from_iterable(groups), key=lambda c: isinstance(c, PutOffset)):
-                    if put:
-                        _put_offsets(connection, changes)
+                for many, changes in groupby(chain.from_iterable(groups), key=lambda c: _MANY.get(type(c))):
+                    if many is not None:
+                        many(connection, changes)
                         continue
                     for change in changes:
                         _apply(connection, change)
@@ -442,11 +445,8 @@ def _apply(connection: Connection, change: Change) -> None:
             connection.execute(delete(_offsets).where(*gone))
         case PutOffset():
             _put_offsets(connection, [change])
-        case PutDocument(kind, key, value):
-            _delete_document(connection, kind, key)
-            connection.execute(insert(_documents).values(kind=kind, key=key, value=value))
-        case DeleteDocument(kind, key):
-            _delete_document(connection, kind, key)
+        case PutDocument() | DeleteDocument():
+            _put_documents(connection, [change])
 
 
 def _offset_key(group_id: str, topic_id: UUID, partition: int) -> dict[str, object]:
@@ -482,5 +482,24 @@ def _delete_topic(connection: Connection, topic_id: UUID) -> None:
     connection.execute(delete(_configs).where(_configs.c.topic_id == str(topic_id)))
 
 
-def _delete_document(connection: Connection, kind: str, key: str) -> None:
-    connection.execute(delete(_documents).where(_documents.c.kind == kind, _documents.c.key == key))
+def _put_documents(connection: Connection, changes: Iterable[Change]) -> None:
+    """Set and delete documents, all with two statements: what many clients ask for at a time comes together."""
+    latest: dict[tuple[str, str], str | None] = {}
+    for change in changes:
+        match change:
+            case PutDocument(kind, key, value):
+                latest[kind, key] = value
+            case DeleteDocument(kind, key):
+                latest[kind, key] = None
+    connection.execute(_DELETE_DOCUMENT, [{"of_kind": kind, "with_key": key} for kind, key in latest])
+    rows = [{"kind": kind, "key": key, "value": value} for (kind, key), value in latest.items() if value is not None]
+    if rows:
+        connection.execute(insert(_documents), rows)
+
+
+_MANY: Final[Mapping[type, Callable[[Connection, Iterable[Change]], None]]] = {
+    PutOffset: _put_offsets,
+    PutDocument: _put_documents,
+    DeleteDocument: _put_documents,
+}
+"""What makes changes of a kind together, in the order in which they came."""

@@ -3,9 +3,13 @@
 import pytest
 
 from millstream.broker.address_index import INTERVAL_BYTES, EncodedFrames, _Encoded
+from millstream.model.frame import transaction_fields
 from millstream.model.pending import Pending
 from millstream.storage.address_file import ADDRESSES_FILE, AddressFile
 from millstream.wire.kafka07.requests import FetchRequest
+from millstream.wire.pulsar.entry import check_entry, encode_entry
+from millstream.wire.pulsar.pulsar_pb2 import MessageMetadata
+from millstream.wire.pulsar.stored_frame import build_frame
 from tests.support.batches import batch
 from tests.support.simulated_files import Fault
 from tests.unit.broker.simulated_broker import append
@@ -438,22 +442,24 @@ def test_who_asks_is_answered_while_more_is_written_than_can_be_followed() -> No
     client = Conversation()
     client.create("orders")
     client.fetch()
+    for _ in range(3):
+        append(client.partition(), batch(b"x" * 900_000))
+    answer = client.send(FetchRequest("orders", 0, 0, 100))
+    assert isinstance(answer, Pending)
     left = 100
+    answered: list[object] = []
+    answer.when_done(answered.append)
 
     def write_on() -> None:
         nonlocal left
         left -= 1
         append(client.partition(), batch(b"x" * 900_000))
-        if left and not answer.done:
+        if left and not answered:
             client.runtime.call_soon(write_on)
 
-    for _ in range(3):
-        append(client.partition(), batch(b"x" * 900_000))
-    answer = client.send(FetchRequest("orders", 0, 0, 100))
-    assert isinstance(answer, Pending)
     write_on()
     client.runtime.run()
-    assert answer.done
+    assert answered
     assert left
 
 
@@ -466,3 +472,69 @@ def test_an_index_that_cannot_be_opened_keeps_no_file_open(monkeypatch: pytest.M
     assert client.fetch()[0] == -1
     assert len(closed) == 1
     assert client.fetch() == (0, b"")
+
+
+class Transactional(Conversation):
+    """A broker to which somebody else writes in transactions."""
+
+    def begin(self) -> int:
+        number = self.wait(self.broker.transactions.begin(60_000))
+        self.wait(self.broker.transactions.add_partitions(number, [(self.topic("orders"), 0)]))
+        return number
+
+    def write_in(self, number: int, value: bytes, *, aborted: bool = False) -> bytes:
+        """Write a record in a transaction; gives what a client is to see of it."""
+        data = memoryview(encode_entry(MessageMetadata(producer_name="p", sequence_id=0, publish_time=1000), value))
+        epoch, sequence = transaction_fields(number)
+        frame = build_frame(data, check_entry(data), transactional=True, producer_epoch=epoch, base_sequence=sequence)
+        base = append(self.partition(), frame).base_offset
+        self.broker.transactions.wrote(number, self.partition(), base, base + 1)
+        self.runtime.run()
+        return b"" if aborted else message_set(value)
+
+    def end_one(self, number: int, *, commit: bool) -> None:
+        self.wait(self.broker.transactions.end(number, commit=commit))
+        self.runtime.run()
+
+
+def test_what_a_transaction_has_not_decided_is_not_there_yet(database: str) -> None:
+    client = Transactional(database)
+    client.create("orders")
+    write(client, 0, 2)
+    assert client.fetch() == (0, numbered(0, 2))
+    first, second = client.begin(), client.begin()
+    one = client.write_in(first, b"kept")
+    client.write_in(second, b"dropped", aborted=True)
+    write(client, 2, 4)
+    for _ in range(2):
+        assert client.fetch() == (0, numbered(0, 2))
+        assert client.end() == 2 * SIZE
+        client.restart()
+    client.end_one(first, commit=True)
+    assert client.fetch() == (0, numbered(0, 2) + one)
+    client.end_one(second, commit=False)
+    whole = numbered(0, 2) + one + numbered(2, 4)
+    for _ in range(2):
+        for address in (0, 2 * SIZE, len(whole) - 2 * SIZE, len(whole)):
+            assert client.fetch(address) == (0, whole[address:])
+        assert client.end() == len(whole)
+        client.restart()
+    for offset, address in ((3, 2 * SIZE + len(one)), (4, 2 * SIZE + len(one)), (5, 3 * SIZE + len(one))):
+        delete_before(client, offset)
+        assert client.first() == address
+        assert client.fetch(address) == (0, whole[address:])
+
+
+def test_an_index_that_waits_for_a_transaction_does_nothing_meanwhile(database: str) -> None:
+    client = Transactional(database, kafka07__magic="0")
+    client.create("orders")
+    write(client, 0, 3)
+    assert client.end() == 3 * SIZE
+    number = client.begin()
+    client.write_in(number, b"kept")
+    client.settings.kafka07_magic = 1
+    client.restart()  # comes to rest, although nothing behind the transaction can be counted yet
+    flip(client, 2 * FRAME + 200)
+    assert client.end() == 3 * SIZE
+    client.end_one(number, commit=True)
+    assert client.fetch(3 * SIZE) == (0, message_set(b"kept", magic=1))

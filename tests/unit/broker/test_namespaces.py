@@ -202,8 +202,10 @@ def test_what_could_not_be_stored_is_taken_back(sim: SimulatedBroker) -> None:
         spaces(sim).create_tenant("acme"),
         spaces(sim).create("public", "sales")[1],
         spaces(sim).set_policies(namespace, message_ttl_s=10),
+        spaces(sim).set_policies(namespace, message_ttl_s=20),
         spaces(sim).delete(kept),
         spaces(sim).update_tenant("public", ["ada"], []),
+        spaces(sim).update_tenant("public", ["bob"], []),
     ]
     sim.runtime.run()
     for pending in refused:

@@ -64,3 +64,26 @@ def test_positions_are_deleted(server: SimulatedBroker, positions: Positions) ->
     server.wait(positions.put("g", PLACE, 5))
     server.wait(positions.delete("g", [PLACE]))
     assert positions.get("g", PLACE) is None
+
+
+def test_positions_do_not_expire(server: SimulatedBroker, positions: Positions) -> None:
+    server.wait(positions.put("g", PLACE, 5))
+    day_ms = 24 * 3600 * 1000
+    server.wait(server.broker.groups.offsets.commit("h", {PLACE: CommittedOffset(5, -1, "", 0)}))
+    server.wait(server.broker.groups.offsets.commit("g", {PLACE: CommittedOffset(6, -1, "", 0)}))
+    server.pass_ms(8 * day_ms)
+    assert positions.get("g", PLACE) == 6
+    assert positions.get("h", PLACE) is None
+
+
+def test_positions_of_partitions_that_are_gone_are_not_stored_again(
+    server: SimulatedBroker, positions: Positions
+) -> None:
+    server.runtime.hold("metadata")
+    pendings = [positions.put("g", PLACE, offset) for offset in (1, 2)]
+    server.runtime.run()
+    positions.forget(lambda place: place == PLACE)
+    server.runtime.release("metadata")
+    for pending in pendings:
+        server.wait(pending)
+    assert server.broker.groups.offsets.of_group("g")[PLACE].offset == 1

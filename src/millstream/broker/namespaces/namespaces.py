@@ -101,12 +101,10 @@ class Namespaces:
         self._namespaces: dict[tuple[str, str], Namespace] = {}
         self._by_flat: dict[str, Namespace] = {}
         for name, document in documents.of_kind(_TENANT).items():
-            roles, clusters = document.get("admin_roles", ()), document.get("allowed_clusters", (CLUSTER,))
-            self._tenants[name] = Tenant(name, tuple(roles), tuple(clusters))
+            self._tenants[name] = _tenant(name, document)
         for key, document in documents.of_kind(_NAMESPACE).items():
             tenant, _, name = key.partition("/")
-            policies = Policies.of_document(document.get("policies", {}))
-            self._enter(Namespace(tenant, name, document["number"], document["created_ms"], policies))
+            self._enter(Namespace(tenant, name, document["number"], document["created_ms"], _policies(document)))
         counter = documents.find(_COUNTER, _NAMESPACE) or {}
         self._last_number = max(counter.get("last", 0), *(one.number for one in self), 0)
         self._ensure(DEFAULT_TENANT, DEFAULT_NAMESPACE)
@@ -196,15 +194,14 @@ class Namespaces:
         return self._put_tenant(Tenant(name, tuple(admin_roles), tuple(allowed_clusters)))
 
     def _put_tenant(self, tenant: Tenant) -> Pending[None]:
-        before = self._tenants.get(tenant.name)
         self._tenants[tenant.name] = tenant
 
         def take_back() -> None:
-            if self._tenants.get(tenant.name) is tenant:
-                if before is None:
-                    del self._tenants[tenant.name]
-                else:
-                    self._tenants[tenant.name] = before
+            document = self._documents.find(_TENANT, tenant.name)
+            if document is None:
+                self._tenants.pop(tenant.name, None)
+            else:
+                self._tenants[tenant.name] = _tenant(tenant.name, document)
 
         return _unless_stored(self._documents.put(_TENANT, tenant.name, tenant.document()), take_back)
 
@@ -250,12 +247,12 @@ class Namespaces:
         Raises:
             InvalidPolicy.
         """
-        before = namespace.policies
-        present = namespace.policies = replace(before, **changes)
+        namespace.policies = replace(namespace.policies, **changes)
 
         def take_back() -> None:
-            if namespace.policies is present:
-                namespace.policies = before
+            document = self._documents.find(_NAMESPACE, str(namespace))
+            if document is not None:
+                namespace.policies = _policies(document)
 
         return _unless_stored(self._documents.put(_NAMESPACE, str(namespace), namespace.document()), take_back)
 
@@ -302,6 +299,15 @@ class Namespaces:
                 self._enter(namespace)
 
         return _unless_stored(self._documents.delete(_NAMESPACE, str(namespace)), take_back)
+
+
+def _tenant(name: str, document: Document) -> Tenant:
+    roles, clusters = document.get("admin_roles", ()), document.get("allowed_clusters", (CLUSTER,))
+    return Tenant(name, tuple(roles), tuple(clusters))
+
+
+def _policies(document: Document) -> Policies:
+    return Policies.of_document(document.get("policies", {}))
 
 
 def _flat(tenant: str, name: str) -> str:

@@ -233,6 +233,10 @@ class Subscriptions:
         """The subscriptions of a name that are in use, of whatever partition."""
         return [names[name] for names in self._at.values() if name in names]
 
+    def under_way(self, name: str) -> list[Pending[None]]:
+        """What was acknowledged on the subscriptions of a name and does not last yet; it is made to."""
+        return [pending for one in self.named(name) if (pending := one.cursor.persist()) is not None]
+
     def hold_offset(self, topic_id: UUID, partition: int) -> int | None:
         """The lowest offset that a durable subscription of a partition still needs; None if there is none.
 

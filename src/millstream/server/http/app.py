@@ -9,6 +9,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from millstream.server.http.bearer import BearerTokens
 from millstream.server.http.clusters import router as clusters
 from millstream.server.http.health import router as health
 from millstream.server.http.iggy_groups import router as iggy_groups
@@ -74,6 +75,8 @@ def make_app(site: Site) -> FastAPI:
         app.include_router(router)
     add_problem_handlers(app)
     app.add_middleware(PulsarPaths)
+    if site.tokens is not None:
+        app.add_middleware(BearerTokens, tokens=site.tokens)
     app.add_middleware(_BodyLimit)
     return app
 

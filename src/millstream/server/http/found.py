@@ -32,7 +32,9 @@ class Spot:
 
     @property
     def partition(self) -> Partition:
-        """The partition itself."""
+        """The partition itself. Raises UnknownTopic: it was deleted meanwhile."""
+        if self.index >= len(self.topic.partitions):
+            raise UnknownTopic("the partition was deleted")
         return self.topic.partitions[self.index]
 
     @property

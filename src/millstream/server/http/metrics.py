@@ -16,6 +16,7 @@ from prometheus_client.registry import Collector
 from millstream.broker.subscriptions import Subscription
 from millstream.broker.topics import Topic
 from millstream.server.http.arguments import SiteArgument
+from millstream.server.http.iggy_metrics import iggy_metrics
 from millstream.server.http.site import Site, outcome
 
 __all__ = ["gather_metrics", "router"]
@@ -115,7 +116,7 @@ def _groups(site: Site) -> list[Metric]:
 async def gather_metrics(site: Site) -> list[Metric]:
     """The values of all metrics; between two groups of them the loop does what else is due."""
     families: list[Metric] = []
-    for gather in (_server, _partitions, _subscriptions, _groups):
+    for gather in (_server, _partitions, _subscriptions, _groups, iggy_metrics):
         families += gather(site)
         await asyncio.sleep(0)
     return families

@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 
 from millstream.broker import errors as broker
 from millstream.broker import namespaces, schemas, subscriptions
+from millstream.broker.compaction import CompactionRunning
 from millstream.model.errors import MillstreamError
 from millstream.storage import errors as storage
 
@@ -41,6 +42,7 @@ _STATUSES: Final[Mapping[type[MillstreamError], int]] = {
     subscriptions.SubscriptionInUse: 412,
     subscriptions.SubscriptionGone: 404,
     subscriptions.SubscriptionError: 409,
+    CompactionRunning: 409,
     storage.DiskFull: 507,
     storage.OffsetOutOfRange: 412,
     MillstreamError: 500,

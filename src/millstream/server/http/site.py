@@ -14,6 +14,7 @@ from millstream.model.pending import Pending
 from millstream.server.http.rates import Rates
 from millstream.server.places import Places
 from millstream.sessions.iggy.call import IggyShared
+from millstream.sessions.pulsar.authentication import Tokens
 
 __all__ = ["Compaction", "CompactionStatus", "Site", "outcome", "site_of"]
 
@@ -54,6 +55,7 @@ class Site:
         compaction: what compacts topics; None if nothing does.
         rates: of what comes in, as far as they were asked for.
         iggy: gives what the Iggy protocol's connections share; None if the server does not speak it.
+        tokens: checks who asks for Pulsar's calls; None lets everyone in.
     """
 
     broker: Broker
@@ -62,6 +64,7 @@ class Site:
     compaction: Compaction | None = None
     rates: Rates = field(default_factory=Rates)
     iggy: Callable[[], IggyShared] | None = None
+    tokens: Tokens | None = None
 
     @property
     def version(self) -> str:

@@ -80,7 +80,7 @@ def delete(call: Call, request: GroupRequest) -> Pending[Empty]:
     return deleted.chain(lambda _: call.shared.positions.delete(group.name, places)).then(lambda _: Empty())
 
 
-def join(call: Call, request: GroupRequest) -> Empty:
+def join(call: Call, request: GroupRequest) -> Empty | Pending[Empty]:
     """Become a member. From dialect C3 on the others keep what is not the newcomer's share."""
     place = _place(call, request.stream, request.topic)
     group = call.group(place, request.group)
@@ -88,7 +88,8 @@ def join(call: Call, request: GroupRequest) -> Empty:
     group.sharing.join(call.client.id, cooperative=call.dialect >= Dialect.C3)
     if group not in call.client.groups:
         call.client.groups.append(group)
-    return Empty()
+    at_rest = call.broker.holders.at_rest(group.name, PROTOCOL)
+    return Empty() if at_rest is None else at_rest.then(lambda _: Empty())
 
 
 def leave(call: Call, request: GroupRequest) -> Empty:

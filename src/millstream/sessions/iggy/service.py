@@ -51,7 +51,7 @@ class IggyService:
             anonymous,
         )
 
-        broker.holders.register(PROTOCOL, partial(members_of, self.shared))
+        broker.holders.register(PROTOCOL, partial(members_of, self.shared), self.shared.positions.under_way)
         self._topics = broker.topics
         self._topics.watch(self._forget_topics)
 

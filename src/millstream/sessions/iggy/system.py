@@ -1,4 +1,4 @@
-"""PING, GET_STATS, GET_SNAPSHOT, GET_CLUSTER_METADATA, GET_ME, GET_CLIENT, GET_CLIENTS."""
+"""PING, GET_STATS, GET_CLUSTER_METADATA, GET_ME, GET_CLIENT, GET_CLIENTS."""
 
 from typing import Final
 
@@ -8,7 +8,6 @@ from millstream.sessions.iggy.login import SERVER_VERSION
 from millstream.sessions.session import Endpoint
 from millstream.wire.iggy.error_codes import ErrorCode
 from millstream.wire.iggy.errors import Refused
-from millstream.wire.iggy.messages.batches import Archive
 from millstream.wire.iggy.messages.system import (
     ClientDetails,
     ClientGroup,
@@ -19,10 +18,9 @@ from millstream.wire.iggy.messages.system import (
     ClusterNode,
     Empty,
     ServerStats,
-    SnapshotRequest,
 )
 
-__all__ = ["cluster_metadata", "get_client", "get_clients", "get_me", "ping", "snapshot", "stats"]
+__all__ = ["cluster_metadata", "get_client", "get_clients", "get_me", "ping", "stats"]
 
 _TCP: Final = 1
 _LEADER, _HEALTHY = 0, 0
@@ -71,12 +69,6 @@ def stats(call: Call, request: Empty) -> ServerStats:
         free_disk_bytes=host.free_disk_bytes,
         total_disk_bytes=host.total_disk_bytes,
     )
-
-
-def snapshot(call: Call, request: SnapshotRequest) -> Archive:
-    """An archive of what the server knows of itself: not offered."""
-    call.permit(Action.READ_SERVER)
-    raise Refused(ErrorCode.FEATURE_UNAVAILABLE, "snapshots are not offered")
 
 
 def cluster_metadata(call: Call, request: Empty) -> ClusterMetadata:

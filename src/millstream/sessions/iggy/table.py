@@ -15,6 +15,7 @@ from millstream.sessions.iggy import (
     partitions,
     poll,
     send,
+    snapshot,
     streams,
     system,
     topics,
@@ -64,7 +65,7 @@ ENTRIES: Final[Mapping[int, Entry]] = {
     for entry in (
         _entry(1, system.ping, Access.ANYONE),
         _entry(10, system.stats),
-        _entry(11, system.snapshot),
+        _entry(11, snapshot.snapshot),
         _entry(12, system.cluster_metadata),
         _entry(13, topics.describe_options),
         _entry(20, system.get_me),

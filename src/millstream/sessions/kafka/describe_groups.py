@@ -39,6 +39,10 @@ def handle(call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse
 
 def _described(call: Call, group_id: str) -> DescribedGroup:
     group = call.broker.groups.find(group_id)
+    if group is None or not group.members:
+        holders = call.broker.holders.of(group_id, besides=PROTOCOL)
+        if holders:
+            return _held(group_id, holders)
     if group is None:
         missing = call.version >= _NOT_FOUND_SINCE
         return DescribedGroup(
@@ -47,10 +51,6 @@ def _described(call: Call, group_id: str) -> DescribedGroup:
             group_id=group_id,
             group_state=GroupState.DEAD.value,
         )
-    if not group.members:
-        holders = call.broker.holders.of(group_id, besides=PROTOCOL)
-        if holders:
-            return _held(group_id, holders)
     settled = group.state is GroupState.STABLE
     return DescribedGroup(
         group_id=group_id,

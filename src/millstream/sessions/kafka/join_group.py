@@ -39,9 +39,11 @@ def handle(call: Call, request: JoinGroupRequest) -> JoinGroupResponse | Pending
     )
     try:
         _check_holders(call, request)
-        pending = call.broker.groups.join(request.group_id, joining)
+        joined = call.broker.groups.join(request.group_id, joining)
     except MillstreamError as error:
         return _refused(call, request.member_id, error)
+    at_rest = call.broker.holders.at_rest(request.group_id, PROTOCOL)
+    pending = joined if at_rest is None else at_rest.chain(lambda _: joined)
     return pending.settle(_answer, lambda error: _refused(call, request.member_id, error))
 
 

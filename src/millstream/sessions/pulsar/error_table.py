@@ -49,6 +49,7 @@ _CODES: Final[Mapping[type[Exception], ServerError]] = {
     storage.LogFailed: ServerError.PersistenceError,
     MetadataFailed: ServerError.MetadataError,
     errors.NotAllowed: ServerError.NotAllowedError,
+    errors.NotAuthenticated: ServerError.AuthenticationError,
     errors.NotReady: ServerError.ServiceNotReady,
     errors.ConsumerNotFound: ServerError.ConsumerNotFound,
     errors.TooManyConsumers: ServerError.ConsumerBusy,

@@ -2,6 +2,7 @@
 
 SessionError
 ├── NotAllowed       something that the rules of the protocol, or of this server, do not let a client do
+├── NotAuthenticated a client that does not show who it is
 ├── ConsumerNotFound a consumer that is not connected, or not any more
 ├── NotReady         something of the same name is under way: the client is to try again
 ├── TooManyConsumers the namespace does not let as many consumers connect
@@ -17,6 +18,7 @@ __all__ = [
     "CoordinatorNotFound",
     "MessageUnknown",
     "NotAllowed",
+    "NotAuthenticated",
     "NotReady",
     "SessionError",
     "TooManyConsumers",
@@ -54,3 +56,7 @@ class TooManyConsumers(SessionError):
 
 class CoordinatorNotFound(SessionError):
     """There is no transaction coordinator of that number."""
+
+
+class NotAuthenticated(SessionError):
+    """A client does not show who it is, or not any more."""

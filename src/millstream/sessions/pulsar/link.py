@@ -10,9 +10,11 @@ from google.protobuf.message import Message
 from millstream.broker.broker import Broker
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending
+from millstream.sessions.pulsar.authentication import Identity, Tokens
 from millstream.sessions.pulsar.error_table import Refusal, code_of
 from millstream.sessions.pulsar.receipts import Receipts
 from millstream.sessions.pulsar.remembered import Memories
+from millstream.sessions.pulsar.topic_watch import TopicWatch, Watcher
 from millstream.sessions.pulsar.translations import Translations
 from millstream.sessions.session import Buffer, Peer
 from millstream.wire.pulsar.frames import encode_command
@@ -47,12 +49,18 @@ class PulsarShared:
         translations: of what other protocols wrote.
         memories: what is remembered of subscriptions.
         broker_entry_metadata: whether consumers are told when the broker took an entry, and its index.
+        tokens: checks who clients are; None lets everyone in.
     """
 
     broker: Broker
     translations: Translations = field(default_factory=Translations)
     memories: Memories = field(default_factory=Memories)
     broker_entry_metadata: bool = False
+    tokens: Tokens | None = None
+    topic_watch: TopicWatch = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.topic_watch = TopicWatch(self.broker.topics)
 
 
 @dataclass(slots=True, eq=False)
@@ -65,6 +73,8 @@ class Link:
         protocol_version: what was agreed on; -1 before CONNECT.
         client_version: what the client says it is.
         features: what the client says it can do.
+        identity: who it has shown to be; None where nobody asks.
+        challenged: whether it was asked for a new token and has not shown one yet.
         producers, consumers: by the numbers that the client gave them.
         connecting: the last request for each producer that is on its way to a topic, by the same numbers.
         watchers: what looks for topics that come and go, by the client's numbers.
@@ -77,10 +87,12 @@ class Link:
     protocol_version: int = -1
     client_version: str = ""
     features: FeatureFlags = field(default_factory=FeatureFlags)
+    identity: Identity | None = None
+    challenged: bool = False
     producers: dict[int, Attached] = field(default_factory=dict)
     connecting: dict[int, CommandProducer] = field(default_factory=dict)
     consumers: dict[int, Attached] = field(default_factory=dict)
-    watchers: dict[int, Callable[[], None]] = field(default_factory=dict)
+    watchers: dict[int, Watcher] = field(default_factory=dict)
     volatile_in_flight: int = 0
     closed: bool = False
     receipts: Receipts = field(init=False)
@@ -170,9 +182,9 @@ class Link:
 
     def unwatch(self, watcher_id: int) -> None:
         """Look for topics no more; nothing happens if there is no such watcher."""
-        look = self.watchers.pop(watcher_id, None)
-        if look is not None:
-            self.broker.topics.unwatch(look)
+        watcher = self.watchers.pop(watcher_id, None)
+        if watcher is not None:
+            watcher.close()
 
     def _check(self, done: Pending[None]) -> None:
         """End the connection loudly if answering failed by a fault of ours: its client would wait for ever."""

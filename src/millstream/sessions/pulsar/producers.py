@@ -182,8 +182,9 @@ def _enter(
     number = command.producer_id
     if link.closed:
         return settled(None)
-    if link.connecting.pop(number, None) is not command:
+    if link.connecting.get(number) is not command:
         raise NotReady("the producer was closed, or asked for again, before it was connected")
+    del link.connecting[number]
 
     def displaced(_: MillstreamError) -> None:
         linked.evict()

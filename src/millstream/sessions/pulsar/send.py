@@ -12,7 +12,7 @@ from millstream.broker.deduplication import Deduplicator, Verdict
 from millstream.broker.errors import UnknownTopic
 from millstream.broker.transactions import TransactionError
 from millstream.model.errors import MillstreamError
-from millstream.model.frame import read_frame_header, transaction_fields
+from millstream.model.frame import HEADER_BYTES, read_frame_header, transaction_fields
 from millstream.model.pending import Pending
 from millstream.sessions.pulsar.error_table import Refusal, code_of
 from millstream.sessions.pulsar.errors import MessageUnknown, NotAllowed
@@ -25,14 +25,14 @@ from millstream.wire.pulsar.entry import Entry, check_entry
 from millstream.wire.pulsar.errors import MalformedFrame
 from millstream.wire.pulsar.frames import encode_command
 from millstream.wire.pulsar.hot_commands import encode_send_receipt
-from millstream.wire.pulsar.limits import MESSAGE_BYTES_MAX
+from millstream.wire.pulsar.limits import ENTRY_BYTES_MAX
 from millstream.wire.pulsar.pulsar_pb2 import CommandSend, CommandSendError
 from millstream.wire.pulsar.stored_frame import build_frame
 
 __all__ = ["PASSING", "handle_send", "send_error"]
 
-_FRAME_BYTES_MAX: Final = MESSAGE_BYTES_MAX + 64 * 1024
-"""Bytes of a stored entry: the largest message, its metadata and the frame's own header."""
+_FRAME_BYTES_MAX: Final = HEADER_BYTES + ENTRY_BYTES_MAX
+"""Bytes of a stored entry with the frame's own header."""
 PASSING: Final = (OSError, StorageError, UnknownTopic)
 """Refusals after which a client connects its producer again, and sends again what was refused. What it had sent
 behind that must not be taken: it would stand before it, and comes again as well."""

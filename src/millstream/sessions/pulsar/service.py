@@ -3,6 +3,7 @@
 from functools import partial
 
 from millstream.broker.broker import Broker
+from millstream.sessions.pulsar.authentication import Tokens
 from millstream.sessions.pulsar.compaction import PulsarFrameRecords
 from millstream.sessions.pulsar.holders import PROTOCOL, consumers_of
 from millstream.sessions.pulsar.link import PulsarShared
@@ -17,12 +18,16 @@ class PulsarService:
 
     Args:
         broker: the broker that they speak to.
+        token_secret: what clients' tokens are signed with; None lets everyone in.
     """
 
-    def __init__(self, broker: Broker) -> None:
-        self._shared = PulsarShared(broker, broker_entry_metadata=broker.settings.broker_entry_metadata)
+    def __init__(self, broker: Broker, token_secret: bytes | None = None) -> None:
+        tokens = None if token_secret is None else Tokens(token_secret, broker.runtime)
+        self._shared = PulsarShared(
+            broker, broker_entry_metadata=broker.settings.broker_entry_metadata, tokens=tokens
+        )
         broker.compaction.records = PulsarFrameRecords()
-        broker.holders.register(PROTOCOL, partial(consumers_of, broker))
+        broker.holders.register(PROTOCOL, partial(consumers_of, broker), broker.subscriptions.under_way)
 
     def session(self, peer: Peer) -> Session:
         """Make the session of a new connection."""

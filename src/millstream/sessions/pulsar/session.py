@@ -2,6 +2,7 @@
 
 from millstream.model.errors import MillstreamError
 from millstream.model.runtime import Timer
+from millstream.sessions.pulsar.connect import look_at_token
 from millstream.sessions.pulsar.link import KEEP_ALIVE_MS, Link, PulsarShared
 from millstream.sessions.pulsar.plain_runs import PlainRuns
 from millstream.sessions.pulsar.table import HANDLERS
@@ -93,7 +94,10 @@ class PulsarSession:
         self._link.receipts.send_ready()
 
     def _look(self) -> None:
-        """Ask a silent peer whether it is there; give up one that has not answered."""
+        """Ask a silent peer whether it is there; give up one that has not answered, or whose token has expired."""
+        look_at_token(self._link)
+        if self._link.closed:
+            return
         silent_ms = self._runtime.monotonic_ms() - self._heard_ms
         if silent_ms >= KEEP_ALIVE_MS:
             if self._asked:
@@ -106,9 +110,11 @@ class PulsarSession:
         self._timer = self._runtime.call_later((KEEP_ALIVE_MS - silent_ms) / 1000, self._look)
 
     def resume(self) -> None:
-        """The peer has room again: consumers that were kept back go on."""
+        """The peer has room again: what was kept back goes on."""
         for consumer in list(self._link.consumers.values()):
             consumer.resume()
+        for watcher in list(self._link.watchers.values()):
+            watcher.resume()
 
     def finish(self) -> None:
         """Nothing waits here that an earlier answer would help."""

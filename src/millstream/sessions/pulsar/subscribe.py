@@ -65,12 +65,16 @@ def handle_subscribe(link: Link, command: CommandSubscribe) -> None:
             return settled(False)
         return _connect(link, command, place)
 
+    def wait(place: Place) -> Pending[Place]:
+        at_rest = link.broker.holders.at_rest(command.subscription, PROTOCOL)
+        return settled(place) if at_rest is None else at_rest.then(lambda _: place)
+
     def forget(_: Pending[bool]) -> None:
         if link.consumers.get(number) is arriving:
             del link.consumers[number]
 
     placed = link_place(link, command.topic, create=command.force_topic_creation)
-    connected = placed.chain(check).chain(connect)
+    connected = placed.chain(check).chain(wait).chain(connect)
     connected.when_done(forget)
     link.answer(
         command.request_id,

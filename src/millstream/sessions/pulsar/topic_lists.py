@@ -6,16 +6,14 @@ without its domain and without the suffix of a partition.
 Source: Pulsar binary protocol specification 3.0; patterns, PIP-145.
 """
 
-from collections.abc import Callable
 from typing import Final
 
 import re2
-from crc32c import crc32c
 
-from millstream.broker.errors import UnknownTopic
 from millstream.sessions.pulsar.errors import NotAllowed
 from millstream.sessions.pulsar.link import Link
-from millstream.sessions.pulsar.names import is_partitioned, parse_name, topic_text
+from millstream.sessions.pulsar.names import parse_name, topic_text
+from millstream.sessions.pulsar.topic_watch import Matches, names_of, topics_hash
 from millstream.wire.pulsar.pulsar_pb2 import (
     CommandGetTopicsOfNamespace,
     CommandGetTopicsOfNamespaceResponse,
@@ -23,7 +21,6 @@ from millstream.wire.pulsar.pulsar_pb2 import (
     CommandWatchTopicList,
     CommandWatchTopicListClose,
     CommandWatchTopicListSuccess,
-    CommandWatchTopicUpdate,
 )
 
 __all__ = ["handle_get_topics", "handle_unwatch", "handle_watch", "topics_hash"]
@@ -35,12 +32,6 @@ _WATCHERS_MAX: Final = 1000
 
 _OPTIONS: Final = re2.Options()
 _OPTIONS.log_errors = False  # a client's mistake is told to the client
-Matches = Callable[[str], bool]
-
-
-def topics_hash(names: list[str]) -> str:
-    """The hash by which a client knows a list of topics again: crc32c of the sorted names, in hexadecimal."""
-    return f"{crc32c(','.join(sorted(names)).encode()):08x}"
 
 
 def handle_get_topics(link: Link, command: CommandGetTopicsOfNamespace) -> None:
@@ -68,44 +59,25 @@ def handle_get_topics(link: Link, command: CommandGetTopicsOfNamespace) -> None:
 
 
 def handle_watch(link: Link, command: CommandWatchTopicList) -> None:
-    """List the topics that match a pattern, and tell from then on of those that come and go."""
+    """List the topics that match a pattern, and tell from then on of those that come and go; see `topic_watch`."""
     if len(link.watchers) >= _WATCHERS_MAX:
         raise NotAllowed(f"a connection has at most {_WATCHERS_MAX} watchers")
     matches = _matcher(command.topics_pattern)
     if matches is None and command.topics_pattern:
         raise NotAllowed(f"a pattern that the server watches has at most {_PATTERN_CHARACTERS_MAX} characters")
-    namespace, watcher_id = command.namespace, command.watcher_id
-    known = _list(link, namespace, matches)
-
-    def look() -> None:
-        nonlocal known
-        try:
-            present = _list(link, namespace, matches)
-        except UnknownTopic:
-            present = []
-        before, now = set(known), set(present)
-        known = present
-        if before != now:
-            link.send(
-                CommandWatchTopicUpdate(
-                    watcher_id=watcher_id,
-                    new_topics=sorted(now - before),
-                    deleted_topics=sorted(before - now),
-                    topics_hash=topics_hash(present),
-                )
-            )
-
+    tenant, name = _namespace(link, command.namespace)
+    watcher_id = command.watcher_id
     link.unwatch(watcher_id)
-    link.watchers[watcher_id] = look
-    link.broker.topics.watch(look)
-    found = topics_hash(known)
-    unchanged = bool(command.topics_hash) and command.topics_hash == found
+    shared = link.shared
+    watcher = shared.topic_watch.watch(link, watcher_id, tenant, name, command.topics_pattern, matches)
+    link.watchers[watcher_id] = watcher
+    unchanged = bool(command.topics_hash) and command.topics_hash == watcher.hash
     link.send(
         CommandWatchTopicListSuccess(
             request_id=command.request_id,
             watcher_id=watcher_id,
-            topic=[] if unchanged else known,
-            topics_hash=found,
+            topic=[] if unchanged else watcher.names,
+            topics_hash=watcher.hash,
         )
     )
 
@@ -127,30 +99,33 @@ def _matcher(pattern: str) -> Matches | None:
     return lambda name: compiled.fullmatch(name) is not None
 
 
-def _list(
-    link: Link, namespace: str, matches: Matches | None, *, persistent: bool = True, volatile: bool = False
-) -> list[str]:
+def _namespace(link: Link, text: str) -> tuple[str, str]:
+    """Tenant and name of a namespace: TENANT/NAMESPACE; the old form has a cluster between.
+
+    Raises:
+        UnknownTenant, UnknownNamespace: there is no such namespace.
+    """
+    parts = text.split("/")
+    tenant, name = parts[0], parts[-1]
+    link.broker.namespaces.get(tenant, name)
+    return tenant, name
+
+
+def _list(link: Link, namespace: str, matches: Matches | None, *, persistent: bool, volatile: bool) -> list[str]:
     """The names of a namespace's topics.
 
     Args:
-        namespace: TENANT/NAMESPACE; the old form has a cluster between.
+        namespace: see `_namespace`, which may raise.
         persistent, volatile: which domains to list.
-
-    Raises:
-        UnknownTopic: there is no such namespace.
     """
-    parts = namespace.split("/")
-    tenant, name = parts[0], parts[-1]
-    broker = link.broker
-    broker.namespaces.get(tenant, name)
+    tenant, name = _namespace(link, namespace)
     names: list[str] = []
     if persistent:
-        for topic in broker.topics:
+        for topic in link.broker.topics:
             if topic.name[:2] == (tenant, name) and (matches is None or matches("/".join(topic.name))):
-                partitions = range(len(topic.partitions)) if is_partitioned(topic) else (-1,)
-                names += (topic_text(topic.name, partition=number) for number in partitions)
+                names += names_of(topic)
     if volatile:
-        for kept_nowhere in broker.volatile:
+        for kept_nowhere in link.broker.volatile:
             whole = parse_name(topic_text(kept_nowhere.name, persistent=False))
             if kept_nowhere.name[:2] == (tenant, name) and (matches is None or matches("/".join(whole.base))):
                 names.append(str(whole))

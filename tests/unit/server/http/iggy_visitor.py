@@ -32,7 +32,7 @@ class Visitor:
         return str(identity["access_token"]["token"])
 
     def __call__(self, method: str, path: str, body: Any = None, *, raw: bytes | None = None) -> Any:
-        """Call; gives the answer's JSON, or its text if it is none, or None if it is empty.
+        """Call; gives the answer's JSON, or its text or bytes if it is none, or None if it is empty.
 
         Args:
             path: with `~` for the topic t1 of the stream that follows it.
@@ -53,7 +53,8 @@ class Visitor:
         self.status, self.headers = response.status, dict(response.headers)
         if not answer:
             return None
-        return json.loads(answer) if "json" in self.headers["content-type"] else answer.decode()
+        kind = self.headers["content-type"]
+        return json.loads(answer) if "json" in kind else answer if "zip" in kind else answer.decode()
 
     def done(self, method: str, path: str, body: Any = None) -> None:
         """Call for something that answers with nothing."""

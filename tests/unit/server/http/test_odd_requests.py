@@ -50,7 +50,7 @@ def test_no_request_is_the_servers_fault(admin: Admin) -> None:
     statuses: Counter[int] = Counter()
     for path, operations in admin("GET", "/openapi.json")["paths"].items():
         for method, operation in operations.items():
-            if "{" not in path or method == "delete":
+            if "{" not in path or method == "delete" or "iggy" in operation["tags"]:
                 continue
             for body, name in zip(BODIES if "requestBody" in operation else BODIES[:2], names, strict=False):
                 for url in urls(path, name):
