@@ -26,6 +26,7 @@ part of a message that is not the last) are left out. Raises WireError, Compress
 
 READERS: Final[Mapping[int, tuple[str, str]]] = {
     Magic.KAFKA_V2: ("millstream.wire.kafka.records", "read_frame"),
+    Magic.IGGY_BATCH: ("millstream.wire.iggy.stored", "read_frame"),
     Magic.KAFKA07_SET: ("millstream.wire.kafka07.frames", "read_records"),
     Magic.PULSAR_ENTRY: ("millstream.wire.pulsar.records", "read_records"),
 }

@@ -14,6 +14,7 @@ the same pass that checks it, so that a poll hands out what is stored without to
 """
 
 import struct
+from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
@@ -22,6 +23,7 @@ from zlib import crc32
 
 import xxhash
 
+from millstream.wire.iggy import message_walk
 from millstream.wire.iggy.dialects import Dialect
 from millstream.wire.iggy.error_codes import ErrorCode
 from millstream.wire.iggy.errors import Refused
@@ -143,6 +145,8 @@ BATCH_HEADER_BYTES: Final = 256
 _BATCH_HEADER: Final = struct.Struct("<QQQQQQI")
 _BATCH_SUMMED: Final = struct.Struct("<QQQQQI")
 _BATCH_ZEROS: Final = bytes(BATCH_HEADER_BYTES - _BATCH_HEADER.size)
+_WALKED_MIN: Final = 8
+"""Messages from which on the compiled loop is worth what it takes to call it."""
 
 
 def message_bytes(layout: Layout, messages: memoryview, position: int) -> int:
@@ -292,6 +296,34 @@ def _take_batch(batch: memoryview, count: int, stamp: Stamp) -> Incoming:
         raise Refused(ErrorCode.INVALID_MESSAGES_COUNT, f"{count} messages in a batch of {said_count}")
     if batch[_BATCH_HEADER.size : BATCH_HEADER_BYTES] != _BATCH_ZEROS:
         raise Refused(ErrorCode.INVALID_RESERVED_FIELD, "a reserved field of a batch is not 0")
+    places = _walked(batch, count) if message_walk.COMPILED and count >= _WALKED_MIN else None
+    starts, checksums = places or _places(batch, count)
+    if head[5] != batch_checksum(head[0], head[1], head[2], head[3], len(batch), checksums):
+        raise Refused(ErrorCode.INVALID_BATCH_CHECKSUM, "the checksum of a batch is wrong")
+    _write_batch_header(batch, stamp, head[3], checksums)
+    return Incoming(Layout.BATCH, batch, starts)
+
+
+def _walked(batch: memoryview, count: int) -> tuple[list[int], list[int]] | None:
+    """As `_places`, with the compiled loop; None if anything is wrong, which `_places` is to find."""
+    if count * _MESSAGE.size > len(batch):
+        return None
+    starts, checksums = array("q", bytes(8 * (count + 1))), array("Q", bytes(8 * count))
+    limits = payload_bytes_max(Dialect.D), HEADERS_BYTES_MAX
+    with_headers = message_walk.walk(
+        batch, BATCH_HEADER_BYTES, count, *limits, memoryview(starts), memoryview(checksums)
+    )
+    if with_headers:
+        return None
+    places = starts.tolist()
+    end = places.pop()
+    digest, expected = xxhash.xxh3_64_intdigest, checksums.tolist()
+    found = [digest(batch[at + 8 : stop]) for at, stop in zip(places, [*places[1:], end], strict=True)]
+    return (places, expected) if found == expected else None
+
+
+def _places(batch: memoryview, count: int) -> tuple[list[int], list[int]]:
+    """Where the messages of a batch begin, and their checksums, all checked."""
     payload_max = payload_bytes_max(Dialect.D)
     position, end = BATCH_HEADER_BYTES, len(batch)
     starts, checksums = [], []
@@ -320,10 +352,7 @@ def _take_batch(batch: memoryview, count: int, stamp: Stamp) -> Incoming:
         position = stop
     if position != end:
         raise Refused(ErrorCode.INVALID_MESSAGES_SIZE, f"{end - position} bytes follow the last message of a batch")
-    if head[5] != batch_checksum(head[0], head[1], head[2], head[3], len(batch), checksums):
-        raise Refused(ErrorCode.INVALID_BATCH_CHECKSUM, "the checksum of a batch is wrong")
-    _write_batch_header(batch, stamp, head[3], checksums)
-    return Incoming(Layout.BATCH, batch, starts)
+    return starts, checksums
 
 
 def batch_checksum(

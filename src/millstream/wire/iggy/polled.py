@@ -22,6 +22,7 @@ from millstream.wire.iggy.headers import PART_BYTES_MAX, HeaderKind, UserHeader,
 from millstream.wire.iggy.incoming import BATCH_HEADER_BYTES, Layout, batch_checksum, layout_of
 from millstream.wire.iggy.limits import HEADERS_BYTES_MAX
 from millstream.wire.iggy.stored import (
+    BODY_POSITION,
     ID_HEADER,
     KEY_HEADER,
     KINDS_HEADER,
@@ -31,7 +32,7 @@ from millstream.wire.iggy.stored import (
     starts_of,
 )
 
-__all__ = ["Message", "Slice", "encode_messages", "message_of", "native_slice"]
+__all__ = ["Message", "Slice", "encode_messages", "message_of", "native_slice", "whole_batches"]
 
 Buffer = bytes | bytearray | memoryview
 _PLAIN_HEAD: Final = struct.Struct("<QBQ16sII")
@@ -47,6 +48,9 @@ _AVAILABLE: Final = 1
 """The state of a message that can be read; this server knows no other."""
 _DELTA_MAX: Final = 2**32 - 1
 _KINDS: Final = {kind.name.lower(): kind for kind in HeaderKind}
+_SPAN: Final = struct.Struct(">qi4xb40xiB")
+"""Of a frame: its base offset, its length, its magic, the count of its records, and the layout of its messages."""
+_LENGTH_END: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +105,35 @@ def native_slice(
     else:
         buffers = [messages[starts[first] : starts[stop]]]
     return Slice(stop - first, last_offset, buffers)
+
+
+def whole_batches(
+    frames: memoryview, position: int, layout: Layout, first_offset: int, count: int
+) -> tuple[Slice, int] | None:
+    """The messages of as many frames in a row as can be handed out whole: the way nearly all are polled.
+
+    Args:
+        frames: whole frames of the log, one after the other.
+        position: of the first of them to look at.
+        layout: of the dialect that asks; not PLAIN, which is made anew for every answer.
+        first_offset: of the first message wanted.
+        count: how many are wanted at most.
+
+    Returns:
+        The messages, and the position of the first frame that is left; None if that is the first one.
+    """
+    buffers: list[Buffer] = []
+    left, last_offset, end = count, -1, len(frames)
+    unpack = _SPAN.unpack_from
+    while position + BODY_POSITION < end:
+        base_offset, length, magic, records, stored_layout = unpack(frames, position)
+        if magic != Magic.IGGY_BATCH or stored_layout != layout or records > left or base_offset < first_offset:
+            break
+        start, position = position + BODY_POSITION, position + _LENGTH_END + length
+        buffers.append(frames[start:position])
+        left -= records
+        last_offset = base_offset + records - 1
+    return (Slice(count - left, last_offset, buffers), position) if buffers else None
 
 
 def _plain(messages: memoryview, starts: list[int], indexes: range, header: FrameHeader) -> list[Buffer]:

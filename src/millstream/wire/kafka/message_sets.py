@@ -18,7 +18,7 @@ from millstream.wire.kafka.errors import CorruptBatch, InvalidRecords, Unsupport
 from millstream.wire.kafka.message_codecs import pack, unpack
 from millstream.wire.kafka.message_places import RecordSpan, RecordsTail, write_messages, write_records
 from millstream.wire.kafka.records import InflationBudget, frame_records
-from millstream.wire.limits import INFLATED_BATCH_BYTES_MAX
+from millstream.wire.limits import BATCH_RECORDS_MAX, INFLATED_BATCH_BYTES_MAX
 
 __all__ = ["is_message_set", "to_batches", "to_messages"]
 
@@ -93,6 +93,10 @@ def _one_batch(
             raise InvalidRecords("a compressed message holds a compressed message")
         if tail.count == before:
             raise InvalidRecords("a compressed message holds no messages")
+        if tail.written_bytes > INFLATED_BATCH_BYTES_MAX:
+            raise InvalidRecords(f"messages unpack to more than the {INFLATED_BATCH_BYTES_MAX} bytes of a batch")
+        if tail.count > BATCH_RECORDS_MAX:
+            raise InvalidRecords(f"a batch has at most {BATCH_RECORDS_MAX} records, not {tail.count}")
         position = following
     body: bytes | bytearray
     if codec is Codec.NONE:

@@ -28,7 +28,7 @@ from millstream.wire.compression import Codec, CompressionError, compress, decom
 from millstream.wire.kafka.errors import CorruptBatch, InvalidRecords, UnsupportedCodec
 from millstream.wire.kafka.primitives import signed_varint
 from millstream.wire.kafka.record_places import misplaced
-from millstream.wire.limits import INFLATED_BATCH_BYTES_MAX, INFLATED_REQUEST_BYTES_MAX
+from millstream.wire.limits import BATCH_RECORDS_MAX, INFLATED_BATCH_BYTES_MAX, INFLATED_REQUEST_BYTES_MAX
 
 __all__ = [
     "InflationBudget",
@@ -100,6 +100,8 @@ def check_batch(batch: memoryview, budget: InflationBudget | None = None) -> Fra
         raise InvalidRecords(
             f"a batch of {header.record_count} records has a last offset delta of {header.last_offset_delta}"
         )
+    if header.record_count > BATCH_RECORDS_MAX:
+        raise InvalidRecords(f"a batch has at most {BATCH_RECORDS_MAX} records, not {header.record_count}")
     if header.producer_id >= 0 and (header.producer_epoch < 0 or header.base_sequence < 0):
         raise InvalidRecords("a batch has a producer id but no epoch or sequence")
     budget = budget or InflationBudget()
@@ -304,7 +306,7 @@ def place_batch(records: Sequence[Record], frame: FrameHeader) -> bytearray:
     attributes = 0
     if records:
         first, latest = records[0].timestamp_ms, max(record.timestamp_ms for record in records)
-        attributes = Attributes.LOG_APPEND_TIME if records[0].append_time else 0
+        attributes = Attributes.LOG_APPEND_TIME if all(record.append_time for record in records) else 0
     body = bytearray()
     for record in records:
         body += _encoded_record(record, record.offset - frame.base_offset, first)

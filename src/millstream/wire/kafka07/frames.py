@@ -24,6 +24,7 @@ from millstream.wire.kafka07.messages import (
     message_at,
     payloads,
 )
+from millstream.wire.limits import BATCH_RECORDS_MAX
 
 __all__ = ["CheckedSet", "build_frame", "encode_records", "message_position", "read_records", "take_set"]
 
@@ -36,7 +37,7 @@ class CheckedSet(NamedTuple):
     """What is to be stored of a message set.
 
     Args:
-        frames: one after the other; one, unless the set is larger than a frame may be or messages were dropped.
+        frames: one after the other; one, unless the set is more than a frame may hold or messages were dropped.
         dropped: messages that were too large, and are left out.
     """
 
@@ -91,14 +92,20 @@ def take_set(
             cut(position)
             continue
         else:
-            count += _count_in(messages, message, budget)
+            added = _count_in(messages, message, budget)
+            if count + added > BATCH_RECORDS_MAX:
+                cut(position)
+            count += added
         position = message.stop
 
 
 def _count_in(body: memoryview, message: Message, budget: InflationBudget) -> int:
     """Check one message that was not passed over, and count the messages that it stands for."""
     check_crc(body, message)
-    return count_messages(inflated(body, message, budget), budget, 1)
+    count = count_messages(inflated(body, message, budget), budget, 1)
+    if count > BATCH_RECORDS_MAX:
+        raise InvalidMessage(f"a compressed message holds at most {BATCH_RECORDS_MAX} messages, not {count}")
+    return count
 
 
 def build_frame(body: bytes | memoryview, record_count: int, now_ms: int) -> bytearray:

@@ -5,6 +5,7 @@ from typing import Final
 __all__ = [
     "BATCH_MESSAGES_MAX",
     "COMMAND_BYTES_MAX",
+    "ENTRY_BYTES_MAX",
     "FRAME_BYTES_MAX",
     "MESSAGE_BYTES_MAX",
     "METADATA_BYTES_MAX",
@@ -15,6 +16,10 @@ MESSAGE_BYTES_MAX: Final = 5 * 1024 * 1024
 
 FRAME_BYTES_MAX: Final = MESSAGE_BYTES_MAX + 10 * 1024
 """Bytes of a frame behind its total size: the room that Apache Pulsar's decoder leaves for the command itself."""
+
+ENTRY_BYTES_MAX: Final = FRAME_BYTES_MAX - 4 * 1024
+"""Bytes of an entry that is taken: what is left of a frame for the MESSAGE that delivers it, which may have to say
+which messages of a batch it is for."""
 
 COMMAND_BYTES_MAX: Final = 1024 * 1024
 """Bytes of a command: a schema or a thousand message ids with their bitmaps fit many times. An empty element of a

@@ -67,12 +67,15 @@ def test_bases_are_not_raised_and_have_subclasses() -> None:
         assert [cls for cls in error_classes() if base in cls.__mro__[1:]]
 
 
-def test_only_what_storage_says_may_share_a_code() -> None:
+def test_few_errors_share_a_code() -> None:
     codes: dict[ErrorCode, list[str]] = {}
     for cls in ANSWERED:
         codes.setdefault(code_of(raised(cls)), []).append(cls.__name__)
     shared = {code: names for code, names in codes.items() if len(names) > 1}
-    assert shared == {ErrorCode.KAFKA_STORAGE_ERROR: ["DiskFull", "LogFailed", "MetadataFailed"]}
+    assert shared == {
+        ErrorCode.KAFKA_STORAGE_ERROR: ["DiskFull", "LogFailed", "MetadataFailed"],
+        ErrorCode.INCONSISTENT_GROUP_PROTOCOL: ["InconsistentProtocol", "GroupHeld"],
+    }
 
 
 def test_what_the_operating_system_refuses_is_a_storage_error() -> None:

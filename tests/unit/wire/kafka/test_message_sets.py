@@ -244,8 +244,12 @@ def test_a_bomb_is_refused_and_many_small_ones_share_a_budget(magic: int, codec:
 def test_several_compressed_messages_make_no_batch_that_nobody_would_unpack(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = message_set(0, Codec.GZIP, some(20, 3000)) * 3
     assert len(up(whole)) == 1
-    monkeypatch.setattr("millstream.wire.kafka.message_sets.INFLATED_BATCH_BYTES_MAX", 150_000)
-    with pytest.raises(InvalidRecords, match="150000"):
+    monkeypatch.setattr("millstream.wire.kafka.message_sets.INFLATED_BATCH_BYTES_MAX", 60_000)
+    with pytest.raises(InvalidRecords, match="60000"):
+        up(whole)
+    monkeypatch.undo()
+    monkeypatch.setattr("millstream.wire.kafka.message_sets.BATCH_RECORDS_MAX", 59)
+    with pytest.raises(InvalidRecords, match="59"):
         up(whole)
 
 

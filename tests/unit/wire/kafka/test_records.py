@@ -102,3 +102,11 @@ def test_what_is_refused() -> None:
         struct.pack_into(">I", changed, 17, frame_crc(memoryview(changed)))
         with pytest.raises(error):
             check_batch(memoryview(changed))
+
+
+def test_a_batch_of_more_records_than_can_be_taken_apart_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = build_batch([Record(offset=n, timestamp_ms=1, key=None, value=b"") for n in range(6)], codec=Codec.GZIP)
+    check_batch(memoryview(batch))
+    monkeypatch.setattr("millstream.wire.kafka.records.BATCH_RECORDS_MAX", 5)
+    with pytest.raises(InvalidRecords, match="at most 5"):
+        check_batch(memoryview(batch))

@@ -143,3 +143,11 @@ def test_positions_of_messages() -> None:
     starts = [sum(map(len, parts[:n])) for n in range(6)]
     found = [message_position(memoryview(frame), header, offset) for offset in range(10, 16)]
     assert found == [starts[n] for n in (0, 1, 1, 2, 4, 5)]
+
+
+def test_a_frame_holds_no_more_records_than_can_be_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("millstream.wire.kafka07.frames.BATCH_RECORDS_MAX", 5)
+    first, second = message_set(b"a") + wrapper([b"b"] * 4), wrapper([b"c"] * 3) + message_set(b"d")
+    assert bodies(taken(first + second)) == [(first, 5), (second, 4)]
+    with pytest.raises(InvalidMessage, match="at most 5"):
+        taken(wrapper([b""] * 6))

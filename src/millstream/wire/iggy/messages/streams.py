@@ -53,6 +53,7 @@ class StreamInfo:
     messages_count: int = field(U64)
     name: str = field(NAME)
     options: list[UserHeader] = field(Sized(HEADERS), since=Dialect.D, default=list)
+    derived_options: list[UserHeader] = field(Sized(HEADERS), since=Dialect.D12, default=list)
 
 
 @message

@@ -200,6 +200,7 @@ class UserInfo:
     status: int = field(U8)
     name: str = field(NAME)
     options: list[UserHeader] = field(Sized(HEADERS), since=Dialect.D, default=list)
+    derived_options: list[UserHeader] = field(Sized(HEADERS), since=Dialect.D12, default=list)
 
 
 @message

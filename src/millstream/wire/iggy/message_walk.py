@@ -1,0 +1,69 @@
+"""The hot loop of taking a batch of dialect D: where each message stands, if all of them are as they should be.
+
+This file is both the reference and, where a C compiler is found at installation, the source of a compiled module of
+the same name: Cython takes the types from `message_walk.pxd`. Read by Python it is slower than what it is there to
+spare, so that then it is not used: `COMPILED` tells. It says no more than that something is wrong: what that is, the
+reference in `millstream.wire.iggy.incoming` finds out.
+"""
+
+from typing import Final
+
+__all__ = ["COMPILED", "walk"]
+
+COMPILED: Final = not __file__.endswith(".py")
+"""Whether this module is compiled."""
+
+
+def walk(
+    batch: memoryview,
+    position: int,
+    count: int,
+    payload_bytes_max: int,
+    headers_bytes_max: int,
+    starts: memoryview,
+    checksums: memoryview,
+) -> int:
+    """Note where the messages of a batch begin, and their checksums as they were sent.
+
+    Args:
+        batch: the batch with its header.
+        position: of its first message.
+        count: of its messages.
+        payload_bytes_max, headers_bytes_max: of one message.
+        starts: room for one more than `count` numbers of 64 bits; the last is where the last message ends.
+        checksums: room for `count` numbers of 64 bits.
+
+    Returns:
+        How many messages have headers; -1 if a message is cut off, is not the one that its place says, has no payload
+        or one that is too large, has headers that are too large or a reserved field that is not 0, or if something
+        follows the last one.
+    """
+    end = len(batch)
+    with_headers = 0
+    for index in range(count):
+        starts[index] = position
+        if end - position < 48:
+            return -1
+        checksum = 0
+        for at in range(position + 7, position - 1, -1):
+            checksum = checksum << 8 | batch[at]
+        checksums[index] = checksum
+        delta = batch[position + 24] | batch[position + 25] << 8 | batch[position + 26] << 16
+        headers = batch[position + 32] | batch[position + 33] << 8 | batch[position + 34] << 16
+        payload = batch[position + 36] | batch[position + 37] << 8 | batch[position + 38] << 16
+        # The fourth byte of each is shifted by itself, since C shifts an int.
+        delta += batch[position + 27] * 16777216
+        headers += batch[position + 35] * 16777216
+        payload += batch[position + 39] * 16777216
+        if delta != index or payload < 1 or payload > payload_bytes_max or headers > headers_bytes_max:
+            return -1
+        for at in range(position + 40, position + 48):
+            if batch[at] != 0:
+                return -1
+        if headers > 0:
+            with_headers += 1
+        position += 48 + payload + headers
+        if position > end:
+            return -1
+    starts[count] = position
+    return with_headers if position == end else -1
