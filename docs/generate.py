@@ -5,6 +5,7 @@ A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`; everything 
 
 import importlib
 import re
+import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -28,6 +29,7 @@ FILES = (
     "docs/iggy.md",
     "docs/http.md",
     "docs/command-line.md",
+    "docs/matrix.md",
 )
 HTTP_FAMILIES = {
     "health": "Health",
@@ -43,6 +45,7 @@ HTTP_FAMILIES = {
     "schemas": "Schemas",
     "volatile": "Non-persistent topics",
 }
+MATRIX_NAMES = {"kafka": "Kafka", "kafka07": "Kafka 0.7", "pulsar": "Pulsar", "iggy": "Iggy", "spark": "Spark"}
 COMMANDS = (
     "",
     "serve",
@@ -167,6 +170,22 @@ def http_calls() -> str:
     return "\n\n".join(parts)
 
 
+def matrix() -> str:
+    """What arrives of a message, a table for each protocol that writes."""
+    words = {"carried": "✓", "lost": "—", "empty": "as empty", "base64": "in base64", "ms": "✓, in ms"}
+    words |= {"first": "the first", "last": "the last"}
+
+    def told(word: str) -> str:
+        return ", ".join(words.get(one, f"`{one}`") for one in word.split(", "))
+
+    parts = []
+    for writer, facts in tomllib.loads((ROOT / "docs" / "matrix.toml").read_text()).items():
+        rows = ((name, *(told(row[reader]) for reader in MATRIX_NAMES)) for name, row in facts.items())
+        head = ("", *(f"{name} reads" for name in MATRIX_NAMES.values()))
+        parts.append(f"### {MATRIX_NAMES[writer]} writes\n\n{table(head, rows)}")
+    return "\n\n".join(parts)
+
+
 def help_texts() -> str:
     """The help of every command."""
     parts = []
@@ -188,6 +207,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "iggy options": iggy_options,
     "http calls": http_calls,
     "help texts": help_texts,
+    "matrix": matrix,
 }
 
 

@@ -3,6 +3,7 @@
 import socket
 import struct
 import time
+from collections.abc import Callable
 from typing import Final
 
 from bench.drivers.driver import Endpoint
@@ -84,6 +85,10 @@ class IggyRaw:
         if base_offset + delta != offset:
             raise DriverError(f"iggy: offset {base_offset + delta} where {offset} was due")
         return int(found)
+
+    def polling(self, topic: str, count: int) -> Callable[[int], int]:
+        """What polls so many messages at an offset."""
+        return lambda offset: self.poll(topic, offset, count)
 
     def sending(self, topic: str, load: Load) -> "Sending":
         """A connection that sends one batch at a time."""

@@ -59,6 +59,11 @@ class Broker:
         return self.addresses["pulsar"]
 
     @property
+    def iggy(self) -> str:
+        """Where Iggy clients connect over TCP, as HOST:PORT."""
+        return self.addresses["iggy"]
+
+    @property
     def http(self) -> str:
         """Where HTTP clients connect, as HOST:PORT."""
         return self.addresses["http"]

@@ -42,6 +42,8 @@ COMPACTION_DOCUMENT: Final = "compaction"
 LANE: Final = "compaction"
 _STEP_BYTES: Final = 64 * 1024
 """Bytes of frames that one step reads: some milliseconds, in which everyone else waits."""
+_STEP_RECORDS: Final = 10_000
+"""Records in the frames of one step, unless one frame has more: a few KB may unpack to a million of them."""
 _WRITE_BYTES: Final = 1024 * 1024
 _KEY_BYTES_MAX: Final = 16
 """Longer keys are kept in memory as digests, so that each takes no more than a short one."""
@@ -329,7 +331,7 @@ class _Run:
         offset, before, log = 0, self._before, self._partition.log
         while before is not None and offset < before.horizon:
             data, offset = before.read(offset, _STEP_BYTES)
-            yield data
+            yield from _steps(data)
         while offset < self._horizon:
             if self._partition.deleted:
                 raise UnknownTopic("the topic is being deleted")
@@ -337,7 +339,7 @@ class _Run:
             if behind <= offset:
                 return
             offset = behind
-            yield data
+            yield from _steps(data)
 
     def _walk(
         self,
@@ -413,6 +415,19 @@ class _Run:
 
         written = self._write() if self._due else settled(None)
         written.chain(lambda _: make_whole()).settle(lambda _: self._done.resolve(self._horizon), self._fail)
+
+
+def _steps(data: memoryview) -> Iterator[memoryview]:
+    """Cut frames into runs of few records, of one frame at least."""
+    start = position = records = 0
+    while position < len(data):
+        header = read_frame_header(data, position)
+        if position > start and records + header.record_count > _STEP_RECORDS:
+            yield data[start:position]
+            start, records = position, 0
+        position += header.size
+        records += header.record_count
+    yield data[start:]
 
 
 def _short(key: bytes) -> bytes:

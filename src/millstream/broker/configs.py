@@ -420,8 +420,8 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
         "pulsar.token.secret.file",
         Kind.STRING,
         "",
-        "A file with the secret that signs the tokens (JWT, HS256) of Pulsar clients, over HTTP too; without one every "
-        "client is let in.",
+        "A file with the secret that signs the tokens (JWT, HS256) of Pulsar clients, over HTTP too; without one "
+        "every client is let in.",
     ),
     ConfigKey(
         "pulsar.deduplication.enable",

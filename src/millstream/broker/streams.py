@@ -114,6 +114,7 @@ class Streams:
         self._numbered: dict[UUID, _Numbered] = {}
         self._counters: dict[str, int] = {}
         self._unsaved: set[Pending[None]] = set()
+        self._renaming: set[str] = set()
         for name, document in documents.of_kind(_STREAM).items():
             self._enter(Stream(name, document["number"], document["created_ms"], dict(document["attributes"])))
         for key, document in documents.of_kind(_TOPIC).items():
@@ -224,7 +225,7 @@ class Streams:
             InvalidNamespaceName: the name is none.
         """
         self.refresh()
-        if name in self._by_name:
+        if name in self._by_name or name in self._renaming:
             raise StreamExists(f"there is a stream {name} already", by_number=False)
         if number is not None and number in self._by_number:
             raise StreamExists(f"there is a stream {number} already", by_number=True)
@@ -292,8 +293,8 @@ class Streams:
             InvalidNamespaceName: the name is none.
         """
         self.refresh()
-        if name in self._by_name:
-            raise StreamExists(f"there is a stream {name} already", by_number=False)
+        if name in self._by_name or {name, stream.name} & self._renaming:
+            raise StreamExists(f"there is a stream {name} already, or is about to be", by_number=False)
         is_new = self._namespaces.by_flat_name(name) is None
         self._ensure_namespace(name)
         old, topics = stream.name, self.topics_of(stream)
@@ -310,12 +311,21 @@ class Streams:
                 self._keep(self._namespaces.delete(after))
             raise
 
-        def take_back(pending: Pending[None]) -> None:
-            if pending.failed and self._by_name.get(name) is stream:
-                self._ensure_namespace(old)
-                self._move(stream, old)
+        # Until it is known whether the names last, the namespaces of both stay, and become no streams of their own.
+        self._renaming |= {old, name}
 
-        renamed.when_done(take_back)
+        def end(pending: Pending[None]) -> None:
+            self._renaming -= {old, name}
+            if pending.failed:
+                if self._by_name.get(name) is stream:
+                    self._move(stream, old)
+                return
+            there = self._namespaces.by_flat_name(old)
+            # Whoever has made a topic there meanwhile keeps the namespace.
+            if there is not None and not _is_default(there) and not self._namespaces.topics_in(there):
+                self._keep(self._namespaces.delete(there))
+
+        renamed.when_done(end)
         saved = self._move(stream, name)
         return renamed.chain(lambda _: saved)
 
@@ -334,11 +344,7 @@ class Streams:
             self._keep(self._documents.put(_COUNTER, name, {"next": counter}))
             self._keep(self._documents.delete(_COUNTER, old))
         self._keep(self._documents.delete(_STREAM, old))
-        saved = self._save_stream(stream)
-        namespace = self._namespaces.by_flat_name(old)
-        if namespace is not None and not _is_default(namespace):
-            self._keep(self._namespaces.delete(namespace))
-        return saved
+        return self._save_stream(stream)
 
     def delete(self, stream: Stream) -> Pending[None]:
         """Delete a stream whose topics are deleted. Raises UnknownStream if it is not there."""
@@ -360,10 +366,11 @@ class Streams:
     def refresh(self) -> None:
         """Number what has come, and forget what has gone."""
         for namespace in self._namespaces:
-            if namespace.flat not in self._by_name and not _is_default(namespace):
+            if namespace.flat not in self._by_name and not self._is_spared(namespace):
                 self._unasked(namespace.flat)
-        for stream in [one for one in self._by_name.values() if self._namespaces.by_flat_name(one.name) is None]:
-            self._leave(stream)
+        for stream in list(self._by_name.values()):
+            if self._namespaces.by_flat_name(stream.name) is None and stream.name not in self._renaming:
+                self._leave(stream)
         for topic in self._topics:
             if topic.id not in self._numbered:
                 name = flat_namespace(topic.name)
@@ -376,6 +383,10 @@ class Streams:
             if stream_left is not None and stream_left.topics.get(gone.number) == topic_id:
                 del stream_left.topics[gone.number]
             self._keep(self._documents.delete(_TOPIC, str(topic_id)))
+
+    def _is_spared(self, namespace: Namespace) -> bool:
+        """Whether a namespace without a stream stays without one."""
+        return _is_default(namespace) or namespace.flat in self._renaming
 
     def _unasked(self, name: str) -> Stream:
         self._ensure_namespace(name)

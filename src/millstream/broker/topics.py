@@ -11,6 +11,7 @@ from millstream.broker.errors import InvalidPartitionCount, TopicExists, Unknown
 from millstream.broker.partition import Partition
 from millstream.broker.settings import BrokerSettings, TopicSettings
 from millstream.broker.topic import TOPIC_DOCUMENT, Topic
+from millstream.broker.topic_names import check_nameable, check_partition_names
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending, gather, settled
 from millstream.model.runtime import Runtime
@@ -114,18 +115,33 @@ class Topics:
         """The topic with an id."""
         return self._by_id.get(topic_id)
 
-    def check_new(self, name: TopicName, partitions: int, configs: Mapping[str, str | None]) -> None:
+    def check_new(
+        self, name: TopicName, partitions: int, configs: Mapping[str, str | None], *, partitioned: bool = False
+    ) -> None:
         """Check that a topic could be made.
 
         Raises:
-            TopicExists, InvalidPartitionCount, InvalidConfig.
+            InvalidTopicName, TopicExists, InvalidPartitionCount, InvalidConfig.
         """
+        check_nameable(name)
         flat = name.flat
         if flat in self._by_flat or flat in self._making or flat in self._leaving:
             raise TopicExists(f"there is a topic {flat} already")
         if not 1 <= partitions <= PARTITIONS_MAX:
             raise InvalidPartitionCount(f"a topic has 1 to {PARTITIONS_MAX} partitions, not {partitions}")
         check_configs(TOPIC_CONFIGS, configs)
+        named = range(partitions) if partitioned or partitions > 1 else ()
+        check_partition_names(name, named, self._partition_names)
+
+    def _partition_names(self, name: TopicName) -> int:
+        """Partitions of a topic that have names of their own; -1 if there is no such topic."""
+        if name.flat in self._making:
+            return PARTITIONS_MAX  # it is not known yet
+        topic = self.by_name(name)
+        if topic is None:
+            return -1
+        count = max(len(topic.partitions), topic.growing_to)
+        return count if topic.partitioned or count > 1 else 0
 
     def create(
         self, name: TopicName, partitions: int, configs: Mapping[str, str], *, partitioned: bool = False
@@ -144,7 +160,7 @@ class Topics:
         Raises:
             TopicExists, InvalidPartitionCount, InvalidConfig: at once, with nothing done.
         """
-        self.check_new(name, partitions, configs)
+        self.check_new(name, partitions, configs, partitioned=partitioned)
         topic = Topic(self._new_id(), name, self._runtime.now_ms(), dict(configs), partitioned=partitioned)
         made: Pending[Topic] = self._track(Pending())
         self._making[name.flat] = made
@@ -199,11 +215,13 @@ class Topics:
 
         Raises:
             InvalidPartitionCount: it is not more than there are, or too many, or others are being added.
+            TopicExists: a new partition would have the name of another topic.
         """
         if count <= len(topic.partitions):
             raise InvalidPartitionCount(f"the topic has {len(topic.partitions)} partitions already")
         if count > PARTITIONS_MAX:
             raise InvalidPartitionCount(f"a topic has at most {PARTITIONS_MAX} partitions")
+        check_partition_names(topic.name, range(count), self._partition_names)
 
         def begin(_: None) -> Pending[None]:
             topic.growing_to = count

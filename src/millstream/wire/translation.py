@@ -15,7 +15,7 @@ from millstream.wire.compression import CompressionError
 from millstream.wire.errors import WireError
 from millstream.wire.kafka.records import place_batch
 
-__all__ = ["batch_of", "kafka_batch", "kafka_batches", "read_records"]
+__all__ = ["batch_of", "first_frames", "kafka_batch", "kafka_batches", "read_records"]
 
 Reader = Callable[[memoryview], Sequence[Record]]
 """Takes one whole frame apart.
@@ -71,6 +71,30 @@ def kafka_batch(frame: memoryview, header: FrameHeader, *, hidden: bool = False)
 def batch_of(records: Sequence[Record], header: FrameHeader) -> bytearray:
     """Some of the records of a frame, as a Kafka batch that takes all of its offsets; what is left out is missing."""
     return place_batch(records, header)
+
+
+def first_frames(frames: memoryview, end: int, records_max: int) -> tuple[memoryview, int, int]:
+    """As many of some frames as may be made Kafka batches of: frames of some hundred bytes may have a million records
+    each, and all of them take a second or two.
+
+    Args:
+        frames: whole frames, one after the other.
+        end: the offset behind them.
+        records_max: records of frames that are to be taken apart; the first such frame may have more.
+
+    Returns:
+        The frames, the offset behind them, and the records of those that are to be taken apart.
+    """
+    position = records = 0
+    while position < len(frames):
+        header = read_frame_header(frames, position)
+        if header.magic != Magic.KAFKA_V2:
+            count = header.last_offset_delta + 1
+            if position and records + count > records_max:
+                return frames[:position], header.base_offset, records
+            records += count
+        position += header.size
+    return frames, end, records
 
 
 def kafka_batches(frames: memoryview, is_hidden: Callable[[int], bool] = lambda _: False) -> bytes:

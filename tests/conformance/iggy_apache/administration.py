@@ -1,8 +1,10 @@
 """What release 0.9.0 offers beyond the others: headers, groups by hand, options, users, permissions, statistics."""
 
 import datetime
+import io
 import os
 import sys
+import zipfile
 from typing import Any
 
 from tests.conformance.iggy_apache.releases import (
@@ -16,12 +18,14 @@ from tests.conformance.iggy_apache.releases import (
     single,
 )
 
+GET_SNAPSHOT, DEFLATED, EVERYTHING = 11, 2, 100
+
 
 async def main() -> None:
     name = sys.argv[2]
     iggy = await connected()
     await iggy.create_stream(name)
-    for part in (topics, messages, groups, users, statistics, endings):
+    for part in (topics, messages, groups, users, statistics, partitions, names, snapshots, endings):
         await part(iggy, name)
 
 
@@ -148,6 +152,42 @@ async def statistics(iggy: Any, name: str) -> None:
     assert stats.kernel_version == os.uname().release
     assert stats.process_id > 0
     assert 0 < stats.free_disk_space < stats.total_disk_space
+
+
+async def partitions(iggy: Any, name: str) -> None:
+    await iggy.create_topic(stream=name, name="t3", partitions_count=3)
+    for partition in range(3):
+        await iggy.send_messages(name, "t3", partition, [SendMessage(f"old {partition}")])
+    await iggy.delete_partitions(name, "t3", 2)
+    assert (await iggy.get_topic(name, "t3")).partitions_count == 1
+    assert "nvalid partitions count" in await refused(iggy.delete_partitions(name, "t3", 1))
+    assert "artition" in await refused(iggy.send_messages(name, "t3", 2, [SendMessage("late")]))
+    await iggy.create_partitions(name, "t3", 2)
+    found = (await iggy.get_topic(name, "t3")).partitions
+    assert [(one.id, one.messages_count) for one in found] == [(0, 1), (1, 0), (2, 0)]
+    reply = await iggy.send_messages(name, "t3", 2, [SendMessage("new")])
+    assert [one.base_offset for one in reply.confirmations] == [0]
+
+
+async def names(iggy: Any, name: str) -> None:
+    number = (await iggy.get_stream(name)).id
+    await iggy.update_topic(name, "t3", "t4")
+    await iggy.update_stream(name, f"{name}-later")
+    assert (await iggy.get_stream(f"{name}-later")).id == number
+    assert await iggy.get_stream(name) is None
+    assert (await iggy.get_topic(f"{name}-later", "t4")).messages_count == 2
+    await iggy.create_stream(name)
+    assert "already exists" in await refused(iggy.update_stream(f"{name}-later", name))
+    await iggy.delete_stream(name)
+    await iggy.update_stream(f"{name}-later", name)
+    await iggy.delete_topic(name, "t4")
+
+
+async def snapshots(iggy: Any, name: str) -> None:
+    answer = await iggy.send_binary_request(GET_SNAPSHOT, bytes([DEFLATED, 1, EVERYTHING]))
+    with zipfile.ZipFile(io.BytesIO(answer)) as archive:
+        assert archive.testzip() is None
+        assert "server_config.txt" in archive.namelist()
 
 
 async def endings(iggy: Any, name: str) -> None:

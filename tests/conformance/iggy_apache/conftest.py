@@ -19,6 +19,7 @@ PACKAGES = {
     "apache-iggy 0.8.0": "apache-iggy==0.8.0",
     "apache-iggy 0.9.0": "apache-iggy==0.9.0",
 }
+IN_DEVELOPMENT = "apache-iggy 0.9.1.dev5"
 
 Script = Callable[..., str]
 """Runs a script with a release's Python against the server; what the script asserts is a failure of the test."""
@@ -39,7 +40,7 @@ def script(iggy_server: ServerProcess) -> Script:
     """Runs scripts of this folder."""
 
     def run(name: str, package: str, *args: str) -> str:
-        python = client_venv(package.replace(" ", "-"), [PACKAGES[package]])
+        python = client_venv(package.replace(" ", "-"), [PACKAGES.get(package, package.replace(" ", "=="))])
         command = [str(python), "-m", f"tests.conformance.iggy_apache.{name}", iggy_server.addresses["any"], *args]
         result = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, timeout=SCRIPT_TIMEOUT_S, check=False

@@ -118,3 +118,11 @@ def test_only_the_delete_policy_deletes(policy: str, retention_ms: int, compacte
     settings = TopicSettings.of(configs, BrokerSettings({}))
     assert (settings.log.retention_ms, settings.log.retention_bytes) == (retention_ms, retention_ms)
     assert settings.compacted is compacted
+
+
+def test_iggy_deduplication() -> None:
+    assert BrokerSettings({}).iggy_deduplication is None
+    assert BrokerSettings({"iggy.deduplication.enable": "true"}).iggy_deduplication == (10_000, 60_000)
+    chosen = {"enable": "true", "entries.max": "7", "ms": "8"}
+    settings = BrokerSettings({f"iggy.deduplication.{name}": value for name, value in chosen.items()})
+    assert settings.iggy_deduplication == (7, 8)

@@ -2,9 +2,12 @@
 
 import pytest
 
+from millstream.broker.errors import TopicExists
 from millstream.broker.namespaces import InvalidNamespaceName
 from millstream.broker.streams import UNASKED_FROM, StreamExists, Streams, UnknownStream, flat_namespace, fold
+from millstream.broker.topics import Topic
 from millstream.model.topic_name import TopicName
+from millstream.storage.metadata import MetadataFailed
 from tests.unit.broker.simulated_broker import SimulatedBroker
 
 
@@ -96,3 +99,56 @@ def test_flat_names() -> None:
     assert flat_namespace(TopicName("public", "sales", "orders")) == "sales"
     assert flat_namespace(TopicName("acme", "sales", "orders")) == "acme.sales"
     assert fold("My  Stream") == "my.stream"
+
+
+def filled(server: SimulatedBroker, streams: Streams, name: str, topic: str) -> Topic:
+    stream, _ = streams.create(name)
+    full_name = streams.check_new_topic(stream, topic, None)
+    one = server.wait(server.broker.topics.create(full_name, 1, {}))
+    server.wait(streams.number_topic(one, None))
+    return one
+
+
+def test_a_stream_gets_another_name(server: SimulatedBroker, streams: Streams) -> None:
+    topic = filled(server, streams, "sales", "orders")
+    stream = streams.stream_of(topic)
+    namespaces = server.broker.namespaces
+    namespace = namespaces.get("public", "sales")
+    server.wait(namespaces.set_policies(namespace, message_ttl_s=77))
+    server.wait(streams.rename(stream, "acme.shop"))
+    assert (topic.name, streams.stream_of(topic), stream.number) == (("acme", "shop", "orders"), stream, 0)
+    assert streams.find_topic(stream, "orders") is streams.find_topic(stream, 0) is topic
+    assert namespaces.by_flat_name("sales") is None
+    assert namespaces.get("acme", "shop").policies.message_ttl_s == 77
+    assert server.broker.topics.by_flat_name("sales.orders") is None
+    assert [one.name for one in streams] == ["acme.shop"]
+
+
+def test_names_that_collide_change_nothing(server: SimulatedBroker, streams: Streams) -> None:
+    filled(server, streams, "a.b", "c")
+    topic = filled(server, streams, "x", "b.c")
+    stream = streams.stream_of(topic)
+    with pytest.raises(StreamExists):
+        streams.rename(stream, "a.b")
+    with pytest.raises(TopicExists):
+        streams.rename(stream, "a")
+    server.runtime.run()
+    assert sorted(one.name for one in streams) == ["a.b", "x"]
+    assert server.broker.namespaces.by_flat_name("a") is None
+    assert topic.name == ("public", "x", "b.c")
+
+
+def test_a_name_that_does_not_last_is_taken_back(server: SimulatedBroker, streams: Streams) -> None:
+    topic = filled(server, streams, "sales", "orders")
+    stream = streams.stream_of(topic)
+    server.store.failing = True
+    renaming = streams.rename(stream, "shop")
+    server.runtime.run()
+    server.store.failing = False
+    with pytest.raises(MetadataFailed):
+        renaming.result()
+    server.runtime.run()
+    assert (topic.name, streams.stream_of(topic)) == (("public", "sales", "orders"), stream)
+    assert [one.name for one in streams] == ["sales"]
+    server.wait(streams.rename(stream, "shop"))
+    assert [one.name for one in streams] == ["shop"]

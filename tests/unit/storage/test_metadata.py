@@ -15,6 +15,7 @@ from millstream.storage.metadata import (
     CommittedOffset,
     DeleteDocument,
     DeleteOffsets,
+    DeletePartitionOffsets,
     DeleteTopic,
     MetadataFailed,
     MetadataStore,
@@ -109,6 +110,14 @@ def test_deleting_offsets(stores: Stores) -> None:
     assert ("g", ORDERS.id, 1) not in stores.found().offsets
     stores.submit(DeleteOffsets("g"))
     assert {group for group, _, _ in stores.found().offsets} == {"h"}
+
+
+def test_deleting_the_offsets_of_the_last_partitions(stores: Stores) -> None:
+    one = CommittedOffset(1, -1, "", 2, kept=True)
+    places = [(group, topic.id, index) for group in "gh" for topic in (ORDERS, SALES) for index in range(3)]
+    stores.submit(*(PutOffset(*place, one) for place in places), DeletePartitionOffsets(ORDERS.id, 1))
+    kept = {place: one for place in places if place[1] == SALES.id or place[2] < 1}
+    assert stores.found().offsets == kept
 
 
 def test_what_gathers_during_a_commit_goes_into_one_more(stores: Stores) -> None:

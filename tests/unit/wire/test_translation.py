@@ -1,13 +1,14 @@
 """What one protocol wrote, read as another's."""
 
 import struct
+from dataclasses import replace
 
 import pytest
 
 from millstream.model.frame import HEADER_BYTES, Magic, frame_crc, read_frame_header, set_base_offset
 from millstream.model.record import Record
 from millstream.wire.kafka.records import build_batch, check_batch, place_batch, read_records
-from millstream.wire.translation import READERS, kafka_batch, kafka_batches
+from millstream.wire.translation import READERS, first_frames, kafka_batch, kafka_batches
 from millstream.wire.translation import read_records as read_any
 
 RECORDS = [
@@ -74,3 +75,21 @@ def test_the_time_of_an_append_stays_one() -> None:
 
 def test_a_built_batch_is_one_that_a_producer_might_have_sent() -> None:
     assert check_batch(memoryview(build_batch(RECORDS))).record_count == 3
+
+
+def test_records_of_which_some_have_a_time_of_their_own_keep_it() -> None:
+    own = Record(offset=0, timestamp_ms=1000, key=None, value=b"own")
+    appended = Record(offset=1, timestamp_ms=5000, key=None, value=b"appended", append_time=True)
+    for records in ([own, appended], [replace(appended, offset=0), replace(own, offset=1)]):
+        header = read_frame_header(build_batch(records))
+        placed = read_records(memoryview(place_batch(records, header)))
+        assert [one.timestamp_ms for one in placed] == [one.timestamp_ms for one in records]
+
+
+def test_frames_to_be_translated_are_cut_where_they_have_too_many_records() -> None:
+    entry, native = bytes(foreign(b"x", 600)), bytes(frame(RECORDS))
+    frames = memoryview(entry + native + entry + native)
+    assert first_frames(frames, 99, 600) == (frames[: len(entry + native)], 5, 600)
+    assert first_frames(frames, 99, 1200) == (frames, 99, 1200)
+    assert first_frames(frames, 99, 0)[0] == frames[: len(entry + native)], "one frame at least"
+    assert first_frames(memoryview(native), 8, 0) == (native, 8, 0), "a Kafka batch costs nothing"

@@ -131,13 +131,27 @@ class Cursor:
         """
         position, ranges = self.position, self.acknowledged
         end = base_offset + count
+        if end <= position:
+            return 0
         if base_offset >= position:
             if not ranges or ranges.last_end <= base_offset:
                 return None
             found = ranges.range_at(base_offset)
             if found is None or found[0] >= end:
                 return None
+            if found[0] <= base_offset and end <= found[1]:
+                return 0
         return _bits(ranges.gaps(max(base_offset, position), end), base_offset, count)
+
+    def is_acknowledged(self, base_offset: int, count: int) -> bool:
+        """Whether all records of a frame are acknowledged; takes the same time however many they are."""
+        left = self.acknowledged.gaps(max(base_offset, self.position), base_offset + count)
+        return next(left, None) is None
+
+    def count_wanted(self, base_offset: int, count: int) -> int:
+        """How many records of a frame are `wanted`; takes its time by the ranges in it, not by its records."""
+        gaps = self.acknowledged.gaps(max(base_offset, self.position), base_offset + count)
+        return sum(stop - start - self.pending.covered(start, stop) for start, stop in gaps)
 
     def reset(self, offset: int) -> None:
         """Move to an offset, backwards or forwards, and forget what was acknowledged behind it."""

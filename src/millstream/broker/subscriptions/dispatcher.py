@@ -17,6 +17,9 @@ __all__ = ["Context", "Dispatcher", "acknowledge_records", "acknowledged_runs"]
 
 _RUN = re.compile("1+")
 _ASKED_OR_HIDDEN = Attributes.TRANSACTIONAL | Attributes.CONTROL
+_RECORD_BYTES = 8
+"""Bytes that a record counts in a turn at least: a frame of some KB may unpack to a million records, and each of them
+takes its time where the frame has to be taken apart for its consumer."""
 
 
 @dataclass(slots=True)
@@ -158,6 +161,10 @@ class Dispatcher(ABC):
             self.moved(backwards=False)
         self.read_offset = max(self.read_offset, cursor.position)
 
+    def _count_given(self, frame_bytes: int, records: int) -> None:
+        """Take a frame that is delivered off what this turn may deliver."""
+        self._bytes_left -= max(frame_bytes, records * _RECORD_BYTES)
+
     def _may_go_on(self) -> bool:
         """Whether the turn is within its limits."""
         return self._entries_left > 0 and self._bytes_left > 0 and not self._stalled
@@ -243,6 +250,11 @@ def acknowledged_runs(base_offset: int, count: int, wanted: int | None) -> Itera
         yield base_offset, base_offset + count
         return
     # As text, because a batch may have a million records: taking bits off a number that long, run by run, would take
-    # a minute where every second record is done.
-    for run in _RUN.finditer(f"{~wanted & ((1 << count) - 1):b}"[::-1]):
+    # a minute where every second record is done. What lies behind the highest bit is one run: the cost is that of the
+    # set as its sender wrote it, not that of the frame, or a thousand sets of a few bytes would hold everyone up.
+    wanted &= (1 << count) - 1
+    size = wanted.bit_length()
+    for run in _RUN.finditer(f"{~wanted & ((1 << size) - 1):b}"[::-1]):
         yield base_offset + run.start(), base_offset + run.end()
+    if size < count:
+        yield base_offset + size, base_offset + count

@@ -87,8 +87,7 @@ class PooledDispatcher(Dispatcher):
 
     def _left(self, base_offset: int, count: int) -> int:
         """How many records of a frame are not acknowledged."""
-        wanted = self.context.cursor.wanted(base_offset, count)
-        return count if wanted is None else wanted.bit_count()
+        return self.context.cursor.count_wanted(base_offset, count)
 
     def flowed(self, consumer: Consumer) -> None:
         """See `Dispatcher.flowed`: nothing but its turn."""
@@ -130,9 +129,9 @@ class PooledDispatcher(Dispatcher):
         """Give a consumer a frame that has its place among the entries and is held by it."""
         delivery = Delivery(header, frame, self._entries.redeliveries[place], wanted)
         this_round.give(consumer, delivery)
-        self._bytes_left -= len(frame)
         # Offsets count here, not records: they are what an acknowledgement takes off again.
         left = header.last_offset_delta + 1 if wanted is None else wanted.bit_count()
+        self._count_given(len(frame), left)
         consumer.unacknowledged += left
         self._unacknowledged += left
         settings = self.context.settings
@@ -233,9 +232,9 @@ class PooledDispatcher(Dispatcher):
             freed = left - self._left(base_offset, count) if cursor.pending else acknowledged
             holder.unacknowledged -= freed
             self._unacknowledged -= freed
-        if wanted is None or cursor.unacknowledged(base_offset, count) == 0:
+        if wanted is None or cursor.is_acknowledged(base_offset, count):
             self._finish(place)
-        elif cursor.pending and cursor.wanted(base_offset, count) == 0:
+        elif cursor.pending and not self._left(base_offset, count):
             self._put_aside(place)
         if acknowledged and (self._blocked or (holder is not None and holder.blocked)):
             self._unblock()
@@ -370,7 +369,7 @@ class PooledDispatcher(Dispatcher):
             self.read_offset = max(self.read_offset, cursor.position)
             for place in entries.before(cursor.position):
                 base_offset, count = entries.bases[place], entries.counts[place]
-                if entries.holders[place] != DONE and cursor.unacknowledged(base_offset, count) == 0:
+                if entries.holders[place] != DONE and cursor.is_acknowledged(base_offset, count):
                     self._finish(place)
         self._recount()
         self._unblock()

@@ -131,9 +131,10 @@ class SingleDispatcher(Dispatcher):
         for header, frame, wanted in self._new_frames(permits):
             if records >= permits or size_bytes >= room_bytes:
                 break
-            records += header.record_count if wanted is None else wanted.bit_count()
+            records_wanted = header.record_count if wanted is None else wanted.bit_count()
+            records += records_wanted
             size_bytes += len(frame)
-            self._bytes_left -= len(frame)
+            self._count_given(len(frame), records_wanted)
             deliveries.append(Delivery(header, frame, 0, wanted))
             self._bases.append(header.base_offset)
             self._counts.append(header.last_offset_delta + 1)

@@ -37,7 +37,9 @@ def delete(call: Call, request: PartitionsRequest) -> Pending[Empty]:
     _check_count(request.count)
     left = len(place.topic.partitions) - request.count
     if left < 1:
-        raise Refused(ErrorCode.INVALID_PARTITIONS_COUNT, f"{request.count} of {len(place.topic.partitions)} partitions")
+        raise Refused(
+            ErrorCode.INVALID_PARTITIONS_COUNT, f"{request.count} of {len(place.topic.partitions)} partitions"
+        )
     return call.broker.topics.remove_partitions(place.topic, left).then(lambda _: Empty())
 
 

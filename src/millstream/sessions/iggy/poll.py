@@ -20,6 +20,7 @@ from millstream.wire.iggy.incoming import Layout, layout_of
 from millstream.wire.iggy.messages.batches import PollMessages, Strategy
 from millstream.wire.iggy.polled import Slice, encode_messages, message_of, native_slice, whole_batches
 from millstream.wire.iggy.stored import read_frame
+from millstream.wire.limits import BATCH_RECORDS_MAX
 from millstream.wire.translation import read_records
 
 __all__ = ["handle"]
@@ -29,6 +30,8 @@ _ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
 """Bytes of messages in one answer: what a client asks for is a number of messages, which is not its to size."""
 _READ_BYTES_MIN: Final = 4 * 1024
 _READ_BYTES_MAX: Final = 1024 * 1024
+_UNREADABLE_MAX: Final = 10_000
+"""Frames that are remembered as unreadable, some 200 bytes each."""
 _SPARE: Final = 1.25
 """By how much more is read than messages of the average size would take, so that one read mostly does."""
 
@@ -116,6 +119,8 @@ class _Found:
         self._call = call
         self._partition = partition
         self._size_bytes = 0
+        self._place = topic_id, partition.index
+        self._taken_apart = 0
         self._room_bytes = min(_ANSWER_BYTES_MAX, call.client.room_bytes())
         self._id_seed = topic_id.bytes + partition.index.to_bytes(4, "big")
 
@@ -140,20 +145,29 @@ class _Found:
                     self._add(found)
                     continue
                 header = read_frame_header(data, position)
+                if self._taken_apart and self._taken_apart + header.record_count > BATCH_RECORDS_MAX:
+                    return  # perhaps with nothing, if nothing could be read: the next poll knows that, and goes on
                 if not partition.is_aborted(header.base_offset):
                     self._take(data[position : position + header.size], header, offset, wanted - self.count)
                 position += header.size
             offset = next_offset
 
     def _take(self, frame: memoryview, header: FrameHeader, offset: int, wanted: int) -> None:
-        dialect = self._call.dialect
+        dialect, unreadable = self._call.dialect, self._call.shared.unreadable
+        name = self._place, header.base_offset
+        if name in unreadable:
+            return
         try:
             found = native_slice(frame, header, dialect, offset, wanted)
             if found is not None:
                 self._add(found)
                 return
+            self._taken_apart += header.record_count
             records = read_frame(frame) if header.magic == Magic.IGGY_BATCH else read_records(frame)
         except (WireError, CompressionError):
+            unreadable[name] = None
+            if len(unreadable) > _UNREADABLE_MAX:
+                del unreadable[next(iter(unreadable))]
             return  # nobody could read it; what follows can be
         chosen = [one for one in records if one.offset >= offset][:wanted]
         if chosen:

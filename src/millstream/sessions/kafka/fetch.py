@@ -38,7 +38,8 @@ from millstream.wire.kafka.messages.fetch import (
 )
 from millstream.wire.kafka.records import InflationBudget
 from millstream.wire.kafka.schema import NO_UUID
-from millstream.wire.translation import kafka_batches
+from millstream.wire.limits import BATCH_RECORDS_MAX
+from millstream.wire.translation import first_frames, kafka_batches
 
 __all__ = ["handle"]
 
@@ -126,6 +127,7 @@ class _Fetch:
         self._incremental = incremental
         self._appended_before = self._appended()
         self._missing_bytes = 0
+        self._translatable = BATCH_RECORDS_MAX
         self._timer: Timer | None = None
         self._pending: Pending[FetchResponse] = Pending()
 
@@ -189,6 +191,7 @@ class _Fetch:
         # Before there was a limit for all partitions together, each gave one message at least.
         each_gives = version < _REQUEST_LIMIT_SINCE
         budget = InflationBudget(UNPACKED_ANSWER_BYTES_MAX) if version < _BATCHES_SINCE else None
+        self._translatable = BATCH_RECORDS_MAX
         room_bytes = min(max(self._request.max_bytes, 1), _RESPONSE_BYTES_MAX, self._call.client.room_bytes())
         topics: dict[TopicKey, FetchableTopicResponse] = {}
         served: list[Wanted] = []
@@ -262,6 +265,10 @@ class _Fetch:
             else:
                 records, stop_offset = partition.read(offset, max_bytes)
                 if log.encodings & ~Magic.KAFKA_V2 and records:
+                    if self._translatable <= 0 and not first:
+                        return data, offset
+                    records, stop_offset, count = first_frames(records, stop_offset, self._translatable)
+                    self._translatable -= count
                     records = memoryview(kafka_batches(records, partition.is_aborted))
         except (MillstreamError, OSError) as error:
             data.error_code = code_of(error)

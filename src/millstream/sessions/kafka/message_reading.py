@@ -6,7 +6,8 @@ from millstream.broker.partition import Partition
 from millstream.model.frame import Magic
 from millstream.wire.kafka.message_sets import to_messages
 from millstream.wire.kafka.records import InflationBudget
-from millstream.wire.translation import kafka_batches
+from millstream.wire.limits import BATCH_RECORDS_MAX
+from millstream.wire.translation import first_frames, kafka_batches
 
 __all__ = ["UNPACKED_ANSWER_BYTES_MAX", "read_messages"]
 
@@ -15,6 +16,8 @@ UNPACKED_ANSWER_BYTES_MAX: Final = 32 * 1024 * 1024
 tenths of a second, in which everyone else waits."""
 _READ_BYTES_MIN: Final = 64 * 1024
 """Bytes to read at once at least: control batches, which are left out, are passed over quickly."""
+_RECORD_BYTES: Final = 16
+"""Bytes that a record of another protocol's frame is counted for: what it unpacks to cannot be told before."""
 
 
 def read_messages(
@@ -40,6 +43,8 @@ def read_messages(
         if not frames:
             return bytearray(), next_offset
         if partition.log.encodings & ~Magic.KAFKA_V2:
+            frames, next_offset, count = first_frames(frames, next_offset, BATCH_RECORDS_MAX)
+            budget.left_bytes -= count * _RECORD_BYTES
             frames = memoryview(kafka_batches(frames, partition.is_aborted))
         messages, stop_offset = to_messages(frames, magic, offset, max_bytes, budget)
         if messages:

@@ -4,8 +4,6 @@ Source: Pulsar binary protocol specification 3.0, "Ack"; acknowledgement of mess
 PIP-66.
 """
 
-from collections.abc import Iterator
-
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending, settled
 from millstream.sessions.pulsar.consumers import LinkedConsumer, find_consumer
@@ -32,7 +30,7 @@ def handle_ack(link: Link, command: CommandAck) -> None:
         _acknowledge_in_transaction(link, command, linked)
         return
     if command.ack_type == CommandAck.Individual:
-        linked.consumer.acknowledge(list(_individual(linked, command)))
+        linked.consumer.acknowledge(_individual(linked, command).items())
     elif len(command.message_id) == 1:
         up_to = _up_to(linked, command)
         if up_to is not None:
@@ -41,7 +39,9 @@ def handle_ack(link: Link, command: CommandAck) -> None:
         _answer(link, command, linked)
 
 
-def _individual(linked: LinkedConsumer, command: CommandAck) -> Iterator[Acknowledgement]:
+def _individual(linked: LinkedConsumer, command: CommandAck) -> dict[int, int | None]:
+    """What of which frame is still wanted. Each frame once: a frame may be large, and be named a thousand times."""
+    frames: dict[int, int | None] = {}
     ledger_id, remembered = linked.ledger_id, linked.remembered
     for message_id in command.message_id:
         if message_id.ledgerId != ledger_id:
@@ -55,9 +55,11 @@ def _individual(linked: LinkedConsumer, command: CommandAck) -> Iterator[Acknowl
         if part is not None:
             if wanted is None:
                 remembered.forget_part(entry_id)
-            yield part.acknowledged(wanted)
-        elif entry_id >= 0:
-            yield entry_id, wanted
+            entry_id, wanted = part.acknowledged(wanted)
+        if entry_id >= 0:
+            before = frames.get(entry_id, wanted)
+            frames[entry_id] = None if wanted is None or before is None else before & wanted
+    return frames
 
 
 def _up_to(linked: LinkedConsumer, command: CommandAck) -> Acknowledgement | None:
@@ -83,7 +85,7 @@ def _acknowledge_in_transaction(link: Link, command: CommandAck, linked: LinkedC
     def acknowledge() -> Pending[None]:
         number = number_of(command)
         if command.ack_type == CommandAck.Individual:
-            return transactions.acknowledge(number, subscription, list(_individual(linked, command)))
+            return transactions.acknowledge(number, subscription, _individual(linked, command).items())
         up_to = _up_to(linked, command) if len(command.message_id) == 1 else None
         if up_to is None:
             raise NotAllowed("everything up to a message is acknowledged by naming one that there is")

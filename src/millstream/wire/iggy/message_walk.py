@@ -48,13 +48,11 @@ def walk(
         for at in range(position + 7, position - 1, -1):
             checksum = checksum << 8 | batch[at]
         checksums[index] = checksum
-        delta = batch[position + 24] | batch[position + 25] << 8 | batch[position + 26] << 16
-        headers = batch[position + 32] | batch[position + 33] << 8 | batch[position + 34] << 16
-        payload = batch[position + 36] | batch[position + 37] << 8 | batch[position + 38] << 16
-        # The fourth byte of each is shifted by itself, since C shifts an int.
-        delta += batch[position + 27] * 16777216
-        headers += batch[position + 35] * 16777216
-        payload += batch[position + 39] * 16777216
+        delta = headers = payload = 0
+        for at in range(3, -1, -1):
+            delta = delta << 8 | batch[position + 24 + at]
+            headers = headers << 8 | batch[position + 32 + at]
+            payload = payload << 8 | batch[position + 36 + at]
         if delta != index or payload < 1 or payload > payload_bytes_max or headers > headers_bytes_max:
             return -1
         for at in range(position + 40, position + 48):

@@ -187,3 +187,10 @@ def test_many_ranges_are_written_less_often() -> None:
     assert desk.offsets.of_group("s")[desk.topic.id, 0] is stored
     desk.pass_ms(40)
     assert desk.offsets.of_group("s")[desk.topic.id, 0] is not stored
+
+
+def test_what_a_sender_says_of_a_frame_takes_its_time_by_what_was_said() -> None:
+    assert list(acknowledged_runs(100, 10**9, 0b101)) == [(101, 102), (103, 100 + 10**9)]
+    assert list(acknowledged_runs(100, 4, 0b11110)) == [(100, 101)]
+    assert list(acknowledged_runs(100, 4, 0)) == [(100, 104)]
+    assert list(acknowledged_runs(100, 4, None)) == [(100, 104)]

@@ -175,3 +175,25 @@ def test_flushing(server: IggyBroker) -> None:
     client = server.connect(Dialect.C3)
     client.make()
     client.ask("FLUSH_UNSAVED_BUFFER", FlushBuffer(stream="s1", topic="t1", partition=0, fsync=True))
+
+
+def test_what_a_transaction_has_written_is_there_once_it_is_committed(server: IggyBroker) -> None:
+    client = server.connect(Dialect.D)
+    client.make()
+    (topic,) = server.broker.topics
+    partition, transactions = topic.partitions[0], server.broker.transactions
+
+    def write(value: bytes) -> int:
+        number = server.wait(transactions.begin(60_000))
+        server.wait(transactions.add_partitions(number, [(topic, 0)]))
+        base = append(partition, batch(value)).base_offset
+        transactions.wrote(number, partition, base, base + 1)
+        return number
+
+    aborted, committed = write(b"aborted"), write(b"committed")
+    client.put(Outgoing(b"behind", ID))
+    assert client.values() == []
+    server.wait(transactions.end(aborted, commit=False))
+    assert client.values() == []
+    server.wait(transactions.end(committed, commit=True))
+    assert client.values() == [b"committed", b"behind"]

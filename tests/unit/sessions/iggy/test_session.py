@@ -13,7 +13,7 @@ from millstream.wire.iggy.errors import Undecodable
 from millstream.wire.iggy.framing import EvictionReason, LongHeader, long_request, short_request
 from millstream.wire.iggy.messages.groups import GroupRequest
 from millstream.wire.iggy.messages.streams import CreateStream
-from millstream.wire.iggy.messages.system import ClientRequest, SnapshotRequest
+from millstream.wire.iggy.messages.system import ClientRequest
 from tests.unit.sessions.iggy.conversation import IggyBroker
 
 DIALECTS = list(Dialect)
@@ -79,10 +79,6 @@ def test_statistics(server: IggyBroker, dialect: Dialect) -> None:
 def test_the_cluster_is_this_server(server: IggyBroker, dialect: Dialect) -> None:
     (node,) = server.connect(dialect).ask("GET_CLUSTER_METADATA").nodes
     assert (node.ip, node.tcp_port, node.role, node.status) == ("127.0.0.1", 8090, 0, 0)
-
-
-def test_snapshots_are_not_offered(server: IggyBroker) -> None:
-    assert server.connect(Dialect.C3).refusal("GET_SNAPSHOT", SnapshotRequest(compression=1, types=[100])) == 5
 
 
 @pytest.mark.parametrize("dialect", [one for one in DIALECTS if not one.long_headers])

@@ -35,6 +35,7 @@ def twin() -> ModuleType:
     return module
 
 
+SIGNS = [b"\0\0\0\x80", b"\0\0\0\xff", b"\xd0\xff\xff\xff"]
 IN_PYTHON: Walk = twin().walk
 BOTH = pytest.mark.parametrize("walk", [message_walk.walk, IN_PYTHON], ids=["installed", "python"])
 
@@ -87,6 +88,8 @@ def test_messages_with_headers_are_counted(walk: Walk) -> None:
         ([message(0)[:36] + b"\xff\xff\xff\xff" + message(0)[40:]], 1),
         ([message(0)[:32] + b"\xff\xff\xff\xff" + message(0)[36:]], 1),
         ([message(2**32 - 1)], 1),
+        # As C's int these would be less than 0, and lead to before the batch.
+        *(([message(0)[:at] + sign + message(0)[at + 4 :]], 1) for at in (32, 36) for sign in SIGNS),
     ],
 )
 def test_anything_wrong_is_noticed(walk: Walk, messages: list[bytes], count: int) -> None:
@@ -94,20 +97,20 @@ def test_anything_wrong_is_noticed(walk: Walk, messages: list[bytes], count: int
     assert walked(walk, memoryview(content), count)[0] == -1
 
 
-@settings(max_examples=200)
+@settings(max_examples=500)
 @given(st.binary(max_size=400), st.integers(1, 6))
 def test_both_agree_on_whatever_comes(content: bytes, count: int) -> None:
     frame = memoryview(bytes(BATCH_HEADER_BYTES) + content)
     assert walked(message_walk.walk, frame, count) == walked(IN_PYTHON, frame, count)
 
 
-@settings(max_examples=200)
+@settings(max_examples=500)
 @given(st.integers(0, 12 * 60 + 255), st.integers(0, 255))
 def test_a_changed_byte_is_refused_or_makes_no_difference(at: int, value: int) -> None:
     """Whichever way the batch is read, the outcome is the same."""
     whole = batch(*(message(index, b"payload %d" % index) for index in range(12)))
     whole[at % len(whole)] = value
-    outcomes = []
+    outcomes: list[object] = []
     for compiled in (True, False):
         content = memoryview(bytearray(whole))
         request = SendMessages(stream=0, topic=0, partitioning=Partitioning(0), count=12, messages=content)

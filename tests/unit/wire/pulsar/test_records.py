@@ -22,6 +22,8 @@ from millstream.wire.pulsar.pulsar_pb2 import (
 )
 from millstream.wire.pulsar.records import (
     METADATA_HEADER,
+    ORDERING_KEY_HEADER,
+    PUBLISH_TIME_HEADER,
     build_entries,
     build_entry,
     entry_records,
@@ -202,3 +204,19 @@ def test_the_frame_of_an_entry() -> None:
     assert (header.first_timestamp, header.max_timestamp) == (TIME_MS + 5, TIME_MS + 5)
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (9, 1, 4)
     assert frame[61:] == data
+
+
+def test_what_few_messages_have_rides_along() -> None:
+    data = encode_entry(metadata(event_time=TIME_MS - 9, ordering_key=b"\xff order"), b"value")
+    (record,) = read_records(memoryview(stored(data, 3)))
+    rare = ((ORDERING_KEY_HEADER, b"\xff order"), (PUBLISH_TIME_HEADER, b"%d" % TIME_MS))
+    assert (record.timestamp_ms, record.headers) == (TIME_MS - 9, rare)
+    built = check_entry(memoryview(build_entry([record], 3, 1))).metadata
+    assert (built.ordering_key, built.event_time, built.publish_time) == (b"\xff order", TIME_MS - 9, TIME_MS)
+    assert not built.properties
+
+
+@pytest.mark.parametrize("text", [b"", b"-1", b"soon", b"9" * 19, None])
+def test_a_publish_time_that_is_none_is_passed_over(text: bytes | None) -> None:
+    record = replace(RECORDS[0], headers=((PUBLISH_TIME_HEADER, text),))
+    assert check_entry(memoryview(build_entry([record], 10, 1))).metadata.publish_time == TIME_MS

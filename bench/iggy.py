@@ -1,0 +1,292 @@
+"""python -m bench.iggy: Iggy beside our Kafka path in one run, and a poller that lags far behind.
+
+Batches of 1, 100 and 1000 messages of 1 KB. First over bare sockets with requests encoded beforehand, which measures
+the server: one request at a time, and several unanswered. Then with the clients that applications use, apache-iggy
+0.9.0 and librdkafka, one batch at a time, which measures mostly them. Both protocols take turns in every case.
+"""
+
+import argparse
+import re
+import socket
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from confluent_kafka import Producer
+
+from bench.drivers.driver import Endpoint
+from bench.drivers.iggy_client import IggyClient
+from bench.drivers.iggy_raw import IggyRaw
+from bench.drivers.kafka_frames import fetch_request, produce_request, read_fetch_answer, record_batch
+from bench.drivers.kafka_raw import KafkaRaw
+from bench.drivers.pipeline import DriverError, connect
+from bench.load import Budget, Load, Shape
+from bench.systems.millstream import MillstreamFsync, MillstreamOs
+from bench.systems.system import Command, NotFound, Server
+
+__all__ = ["main"]
+
+_RECORD_BYTES: Final = 1000
+_COUNTS: Final = (1, 100, 1000)
+_IN_FLIGHT: Final = {1: 64, 100: 32, 1000: 4}
+_LAG_BATCH: Final = 1000
+_BYTES_LIMIT: Final = 300_000_000
+_KIB: Final = 1024
+
+Times = list[float]
+"""Seconds that each call took."""
+
+
+class _BothOs(MillstreamOs):
+    """Ours, with one port for Kafka and one for Iggy."""
+
+    def command(self, directory: Path) -> Command:
+        words = [sys.executable, "-m", "millstream.cli.main", "serve", "--data-dir", str(directory)]
+        words += ["--listen", "kafka=127.0.0.1:0", "--listen", "iggy=127.0.0.1:0"]
+        words += ["--set", f"durability={self.durability}", "--set", "message.max.bytes=4000000"]
+        return Command(words=words, ready="ready kafka=", port=0)
+
+    def port(self, ready_line: str) -> int:
+        self.iggy_port = int(re.search(r"iggy=[^ ]*:(\d+)", ready_line)[1])  # type: ignore[index]  # it is there
+        return super().port(ready_line)
+
+
+class _BothFsync(_BothOs, MillstreamFsync):
+    """The same, where an answer waits for the disk."""
+
+    name = MillstreamFsync.name
+    durability = MillstreamFsync.durability
+
+
+class _Kafka:
+    """One Kafka request at a time, as `IggyRaw` has it."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.raw = KafkaRaw(endpoint)
+        self._acks = endpoint.acks
+        self._socket: socket.socket = connect(endpoint.host, endpoint.port)
+        self._buffer = memoryview(bytearray(4 << 20))
+
+    def produce(self, topic: str, load: Load) -> Callable[[], None]:
+        """What sends one batch and waits for its answer."""
+        batch = record_batch(load.value, load.batch_records)
+        request = produce_request(topic, batch, acks=self._acks, correlation_id=0)
+        error_at = 4 + 1 + 1 + 1 + len(topic) + 1 + 4
+
+        def send() -> None:
+            answer = self._ask(request)
+            if any(answer[error_at : error_at + 2]):
+                raise DriverError("produce was refused")
+
+        return send
+
+    def fetch(self, topic: str, load: Load) -> Callable[[int], None]:
+        """What reads the batch at an offset."""
+        size = len(record_batch(load.value, load.batch_records))
+
+        def read(offset: int) -> None:
+            request = fetch_request(topic, offset, max_bytes=size, wait_ms=0, correlation_id=0)
+            if len(read_fetch_answer(self._ask(request), topic).records) < size:
+                raise DriverError(f"fetch: no whole batch at {offset}")
+
+        return read
+
+    def _ask(self, request: bytes) -> memoryview:
+        self._socket.sendall(request)
+        have = size = 0
+        while not size or have < size:
+            count = self._socket.recv_into(self._buffer[have:])
+            if not count:
+                raise DriverError("the server closed the connection")
+            have += count
+            if not size and have >= 4:
+                size = 4 + int.from_bytes(self._buffer[:4], "big")
+        return self._buffer[4:size]
+
+
+def _timed(call: Callable[[], None], seconds: float) -> Times:
+    times: Times = []
+    deadline = time.perf_counter() + seconds
+    while (began := time.perf_counter()) < deadline:
+        call()
+        times.append(time.perf_counter() - began)
+    return times
+
+
+def _walk(read: Callable[[int], object], load: Load, total: int, seconds: float) -> Times:
+    """Read batch after batch of a topic, again and again."""
+    offset = 0
+
+    def step() -> None:
+        nonlocal offset
+        read(offset)
+        offset = (offset + load.batch_records) % total
+
+    return _timed(step, seconds)
+
+
+class _Row:
+    """One side of a case: what its repetitions gave."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self.rates: list[float] = []
+        self.times: Times = []
+
+    def add(self, times: Times) -> None:
+        """Take the times of one repetition."""
+        self.rates.append(len(times) * self._count / sum(times))
+        self.times += times
+
+    @property
+    def rate(self) -> float:
+        """Median messages/s."""
+        return statistics.median(self.rates)
+
+    def percentile(self, share: float) -> float:
+        """Of the times of all repetitions, in ms."""
+        ordered = sorted(self.times)
+        return ordered[min(int(len(ordered) * share), len(ordered) - 1)] * 1000
+
+
+def _print_rows(what: str, count: int, iggy: _Row, kafka: _Row | None) -> None:
+    def cells(row: _Row) -> str:
+        return f"{row.rate:11,.0f}{row.percentile(0.5):9.3f}{row.percentile(0.99):9.3f}"
+
+    ratio = "" if kafka is None else f"{cells(kafka)}{kafka.rate / iggy.rate:9.2f}"
+    print(f"{what:<28}{count:>6}{cells(iggy)}{ratio}", flush=True)
+
+
+_TITLE: Final = (
+    f"{'':<28}{'batch':>6}{'iggy: /s':>11}{'p50 ms':>9}{'p99 ms':>9}"
+    f"{'kafka: /s':>11}{'p50 ms':>9}{'p99 ms':>9}{'kafka/iggy':>11}"
+)
+
+
+def _raw(iggy: IggyRaw, kafka: _Kafka, repetitions: int, seconds: float) -> None:
+    """What the server does, over bare sockets."""
+    for count in _COUNTS:
+        load = Load(_RECORD_BYTES, Shape("batch", count, 0, _IN_FLIGHT[count]))
+        rows = {what: (_Row(count), _Row(count)) for what in ("sent one by one", "polled one by one")}
+        piped: tuple[list[float], list[float]] = [], []
+        for number in range(repetitions):
+            one, other = f"i{count}-{number}", f"k{count}-{number}"
+            iggy.create(one)
+            kafka.raw.create(other)
+            sending = iggy.sending(one, load)
+            rows["sent one by one"][0].add(_timed(sending.send, seconds))
+            sending.close()
+            rows["sent one by one"][1].add(_timed(kafka.produce(other, load), seconds))
+            piped[0].append(iggy.produce(one, load, Budget(seconds, _BYTES_LIMIT)).metrics()["records_s"])
+            piped[1].append(kafka.raw.produce([other], load, Budget(seconds, _BYTES_LIMIT)).metrics()["records_s"])
+            total = 50 * count
+            rows["polled one by one"][0].add(_walk(iggy.polling(one, count), load, total, seconds))
+            rows["polled one by one"][1].add(_walk(kafka.fetch(other, load), load, total, seconds))
+            kafka.raw.drop(other)
+        for what, (one_row, other_row) in rows.items():
+            _print_rows(what, count, one_row, other_row)
+        mine, theirs = (statistics.median(rates) for rates in piped)
+        what = f"sent, {_IN_FLIGHT[count]} unanswered"
+        print(f"{what:<28}{count:>6}{mine:11,.0f}{'':18}{theirs:11,.0f}{'':18}{theirs / mine:9.2f}", flush=True)
+
+
+def _clients(iggy: IggyClient, endpoint: Endpoint, repetitions: int, seconds: float) -> None:
+    """What applications get: each batch is sent and waited for."""
+    value = Load(_RECORD_BYTES, Shape("", 1, 0, 1)).value
+    for count in _COUNTS:
+        sent, polled, produced = _Row(count), _Row(count), _Row(count)
+        for number in range(repetitions):
+            topic = f"c{count}-{number}"
+            iggy.create(topic)
+            times = iggy.send(topic, value, count, seconds)
+            sent.add(times)
+            polled.add(iggy.poll(topic, count, len(times) * count, seconds))
+            produced.add(_librdkafka(endpoint, topic, value, count, seconds))
+        _print_rows("apache-iggy | librdkafka send", count, sent, produced)
+        _print_rows("apache-iggy poll", count, polled, None)
+
+
+def _librdkafka(endpoint: Endpoint, topic: str, value: bytes, count: int, seconds: float) -> Times:
+    config = {
+        "bootstrap.servers": f"{endpoint.host}:{endpoint.port}",
+        "acks": endpoint.acks,
+        "linger.ms": 0 if count == 1 else 5,
+        "batch.num.messages": count,
+        "batch.size": 2_000_000,
+        "message.max.bytes": 2_000_000,
+    }
+    producer = Producer(config)
+    producer.list_topics(topic, timeout=20)
+    messages = [{"value": value} for _ in range(count)]
+
+    def send() -> None:
+        producer.produce_batch(topic, messages, partition=0)
+        if producer.flush(20):
+            raise DriverError("librdkafka did not deliver")
+
+    send()
+    return _timed(send, seconds)
+
+
+def _lag(server: Server, iggy: IggyRaw, messages: int) -> None:
+    """Memory while a poller is so many messages behind a producer, and while it catches up."""
+    load = Load(_RECORD_BYTES, Shape("batch", _LAG_BATCH, 0, 4))
+    iggy.create("lag")
+    resident = [server.resident_bytes()]
+    began = time.perf_counter()
+    for part in range(10):
+        iggy.produce("lag", load, Budget(600.0, messages * _RECORD_BYTES // 10))
+        iggy.poll("lag", part * _LAG_BATCH, _LAG_BATCH)
+        resident.append(server.resident_bytes())
+    written = time.perf_counter() - began
+    began = time.perf_counter()
+    for offset in range(0, messages, _LAG_BATCH):
+        iggy.poll("lag", offset, _LAG_BATCH)
+        if not offset % (messages // 10):
+            resident.append(server.resident_bytes())
+    polled = time.perf_counter() - began
+    print(
+        f"\na poller {messages:,} messages behind: {resident[0] / _KIB**2:.0f} MiB before, "
+        f"{max(resident[1:11]) / _KIB**2:.0f} at most while {messages / written:,.0f}/s were written, "
+        f"{max(resident[11:]) / _KIB**2:.0f} while it caught up at {messages / polled:,.0f}/s"
+    )
+
+
+def main() -> int:
+    """Run what the command line asks for and return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m bench.iggy", description=__doc__)
+    parser.add_argument("--repetitions", type=int, default=3, help="of every measurement (default 3)")
+    parser.add_argument("--seconds", type=float, default=0.3, help="of every measurement (default 0.3)")
+    parser.add_argument("--lag-messages", type=int, default=1_000_000, help="that a poller is behind; 0 for no lag")
+    parser.add_argument("--durability", choices=("os", "fsync"), default="os", help="of what is acknowledged")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="bench-") as temporary:
+        system = _BothFsync() if arguments.durability == "fsync" else _BothOs()
+        server = Server(system, Path(temporary))
+        try:
+            endpoint = Endpoint("127.0.0.1", system.iggy_port)
+            iggy = IggyRaw(endpoint)
+            print(_TITLE)
+            _raw(iggy, _Kafka(server.endpoint), arguments.repetitions, arguments.seconds)
+            try:
+                client = IggyClient(endpoint)
+            except ModuleNotFoundError as missing:
+                print(f"no clients measured: {missing}")
+            else:
+                _clients(client, server.endpoint, arguments.repetitions, arguments.seconds)
+            if arguments.lag_messages:
+                _lag(server, iggy, arguments.lag_messages)
+        except NotFound as error:
+            print(error)
+            return 1
+        finally:
+            server.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
