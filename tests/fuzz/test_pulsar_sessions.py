@@ -185,6 +185,7 @@ class Party:
 
     def listen(self) -> None:
         """Take what has come. Whatever it is, it was a command that could be decoded."""
+        assert "internal error" not in self.client.ended
         self.ids += [one.message_id for one in self.client.commands() if isinstance(one, CommandMessage)]
 
 

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -68,7 +69,7 @@ def test_entries_cut_short(connect: Connect, topic: str) -> None:
     ids=["many", "none", "fewer", "a bomb", "a time"],
 )
 def test_what_an_entry_may_not_say_of_itself(
-    connect: Connect, topic: str, fields: dict[str, int], payload: bytes
+    connect: Connect, topic: str, fields: dict[str, Any], payload: bytes
 ) -> None:
     client = connect()
     client.produce(topic)
@@ -153,12 +154,12 @@ def test_many_producers_and_consumers_on_one_connection(connect: Connect, unique
     receipts: list[int] = []
     received: dict[int, list[bytes]] = {number: [] for number in range(20)}
     while len(receipts) < 600 or sum(map(len, received.values())) < 600:
-        command, payload = client.take()
-        if isinstance(command, CommandSendReceipt):
-            receipts.append(command.producer_id)
+        came, payload = client.take()
+        if isinstance(came, CommandSendReceipt):
+            receipts.append(came.producer_id)
         else:
-            assert isinstance(command, CommandMessage)
-            received[command.consumer_id] += content_of(payload)
+            assert isinstance(came, CommandMessage)
+            received[came.consumer_id] += content_of(payload)
     assert receipts == order
     assert received == sent
 

@@ -3,6 +3,7 @@
 import random
 import struct
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from google.protobuf.message import Message
@@ -109,7 +110,8 @@ def test_other_protocols(connect: Connect, hello: bytes) -> None:
 
 @pytest.mark.parametrize("number", ALL_BUT_CONNECT, ids=lambda number: BaseCommand.Type.Name(number).lower())
 def test_every_command_before_connect_is_refused(connect: Connect, number: int) -> None:
-    field = BaseCommand.DESCRIPTOR.fields_by_number.get(number)
+    fields: Any = BaseCommand.DESCRIPTOR.fields_by_number
+    field = fields.get(number)
     head = bytearray(b"\x08" + bytes([number]))
     if field is not None and field.message_type is not None:
         body = filled(GetMessageClass(field.message_type)()).SerializeToString()

@@ -21,6 +21,7 @@ from millstream.wire.pulsar.pulsar_pb2 import (
     CommandWatchTopicListClose,
     CommandWatchTopicListSuccess,
     CommandWatchTopicUpdate,
+    ProducerAccessMode,
     ServerError,
 )
 from tests.conformance.pulsar_raw.conftest import Connect
@@ -60,9 +61,8 @@ def test_thousands_of_producers(connect: Connect, topic: str, witness: Connectio
     other = connect()
     deadline_s = time.monotonic() + 10
     for request in itertools.count(1):
-        wanted = CommandProducer(topic=topic, producer_id=1, request_id=request)
-        wanted.producer_access_mode = 1
-        other.tell(wanted)
+        exclusive = ProducerAccessMode.Exclusive
+        other.tell(CommandProducer(topic=topic, producer_id=1, request_id=request, producer_access_mode=exclusive))
         if isinstance(other.take()[0], CommandProducerSuccess):
             return
         assert time.monotonic() < deadline_s

@@ -113,7 +113,7 @@ def check_broker_entry_metadata(server: ServerProcess, topic: str) -> None:
     ]
     for sequence_id, payload in enumerate(sent):
         new.send(payload, sequence_id)
-    indexes = []
+    indexes: list[int] = []
     for _, payload in new.entries(topic, 3):
         metadata, rest = split_broker_entry_metadata(memoryview(payload))
         assert metadata is not None

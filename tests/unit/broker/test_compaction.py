@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from millstream.broker.compaction import CompactionState, KeyedRecord
+from millstream.broker.compaction import CompactionState, KeyedRecord, _steps
 from millstream.broker.subscriptions import StartAt, Subscribing, SubscriptionKind
 from millstream.model.frame import FrameHeader, read_frame_header
 from millstream.model.pending import Pending
@@ -252,3 +252,9 @@ def test_over_a_threshold() -> None:
     assert press.left() == [1]
     compaction.compact_over(press.broker.topic(), 0, 100)
     assert press.state() is CompactionState.SUCCESS, "nothing has come since"
+
+
+def test_a_step_takes_few_records_at_a_time() -> None:
+    small, large = bytes(batch(count=4000)), bytes(batch(count=20_000))
+    data = memoryview(small * 3 + large * 2 + small)
+    assert [bytes(one) for one in _steps(data)] == [small * 2, small, large, large, small]

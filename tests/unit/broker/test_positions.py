@@ -87,3 +87,16 @@ def test_positions_of_partitions_that_are_gone_are_not_stored_again(
     for pending in pendings:
         server.wait(pending)
     assert server.broker.groups.offsets.of_group("g")[PLACE].offset == 1
+
+
+def test_others_can_wait_for_what_is_under_way(server: SimulatedBroker, positions: Positions) -> None:
+    assert positions.under_way("g") == []
+    server.runtime.hold("metadata")
+    for offset in (5, 6):
+        positions.put("g", PLACE, offset)
+    (waiting,) = positions.under_way("g")
+    assert positions.under_way("another") == []
+    server.runtime.release("metadata")
+    server.wait(waiting)
+    assert server.broker.groups.offsets.of_group("g")[PLACE].offset == 6
+    assert positions.under_way("g") == []

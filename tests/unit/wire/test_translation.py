@@ -92,4 +92,4 @@ def test_frames_to_be_translated_are_cut_where_they_have_too_many_records() -> N
     assert first_frames(frames, 99, 600) == (frames[: len(entry + native)], 5, 600)
     assert first_frames(frames, 99, 1200) == (frames, 99, 1200)
     assert first_frames(frames, 99, 0)[0] == frames[: len(entry + native)], "one frame at least"
-    assert first_frames(memoryview(native), 8, 0) == (native, 8, 0), "a Kafka batch costs nothing"
+    assert first_frames(memoryview(native), 8, 0) == (memoryview(native), 8, 0), "a Kafka batch costs nothing"

@@ -252,8 +252,10 @@ def acknowledged_runs(base_offset: int, count: int, wanted: int | None) -> Itera
     # As text, because a batch may have a million records: taking bits off a number that long, run by run, would take
     # a minute where every second record is done. What lies behind the highest bit is one run: the cost is that of the
     # set as its sender wrote it, not that of the frame, or a thousand sets of a few bytes would hold everyone up.
-    wanted &= (1 << count) - 1
     size = wanted.bit_length()
+    if size > count:
+        wanted &= (1 << count) - 1
+        size = wanted.bit_length()
     for run in _RUN.finditer(f"{~wanted & ((1 << size) - 1):b}"[::-1]):
         yield base_offset + run.start(), base_offset + run.end()
     if size < count:

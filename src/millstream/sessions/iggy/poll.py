@@ -154,7 +154,7 @@ class _Found:
 
     def _take(self, frame: memoryview, header: FrameHeader, offset: int, wanted: int) -> None:
         dialect, unreadable = self._call.dialect, self._call.shared.unreadable
-        name = self._place, header.base_offset
+        name = self._place, header.base_offset, header.crc
         if name in unreadable:
             return
         try:

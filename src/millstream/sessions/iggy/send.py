@@ -38,7 +38,8 @@ def handle(call: Call, request: SendMessages) -> SendReply | Pending[SendReply]:
     if recent is not None:
         kept = recent.fresh(incoming.ids(), call.broker.runtime.monotonic_ms())
         if not any(kept):
-            return SendReply(placed=[_placed(place, stamp)])
+            # What came before may be under way to the disk still.
+            return _answer(partition, SendReply(placed=[_placed(place, stamp)]))
         if not all(kept):
             incoming = incoming.only(kept, stamp)
     frame, header = seal(call.frame, incoming, now_ms)
@@ -47,7 +48,11 @@ def handle(call: Call, request: SendMessages) -> SendReply | Pending[SendReply]:
     assert appended.base_offset == stamp.base_offset, "nothing runs between the stamp and the append"
     if recent is not None:
         recent.remember(incoming.ids(), call.broker.runtime.monotonic_ms())
-    reply = SendReply(placed=[_placed(place, stamp)])
+    return _answer(partition, SendReply(placed=[_placed(place, stamp)]))
+
+
+def _answer(partition: Partition, reply: SendReply) -> SendReply | Pending[SendReply]:
+    """Answer once all that stands in the partition is on the disk."""
     durable = partition.durable()
     return reply if durable is None else durable.then(lambda _: reply)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from millstream.broker.subscriptions import CloseReason, SubscriptionKind, SubscriptionSettings
+from millstream.broker.subscriptions.dispatcher import acknowledged_runs
 from millstream.storage.metadata import CommittedOffset, MetadataFailed
 from tests.unit.broker.subscriptions.desk import Desk
 
@@ -194,3 +195,18 @@ def test_what_a_sender_says_of_a_frame_takes_its_time_by_what_was_said() -> None
     assert list(acknowledged_runs(100, 4, 0b11110)) == [(100, 101)]
     assert list(acknowledged_runs(100, 4, 0)) == [(100, 104)]
     assert list(acknowledged_runs(100, 4, None)) == [(100, 104)]
+
+
+def test_a_large_frame_is_looked_at_by_its_ranges() -> None:
+    desk = Desk()
+    desk.append(10, 10)
+    consumer, _ = desk.subscribe(SHARED, permits=100)
+    cursor = desk.subscription().cursor
+    assert (cursor.is_acknowledged(0, 10), cursor.count_wanted(0, 10)) == (False, 10)
+    assert cursor.unacknowledged(0, 10) is None
+    consumer.acknowledge([(0, 0b1100), (10, 0b1)])
+    assert (cursor.is_acknowledged(0, 10), cursor.count_wanted(0, 10)) == (False, 2)
+    assert (cursor.is_acknowledged(11, 9), cursor.unacknowledged(11, 9), cursor.count_wanted(10, 10)) == (True, 0, 1)
+    consumer.acknowledge([(0, None)])
+    assert (cursor.is_acknowledged(0, 10), cursor.unacknowledged(0, 10), cursor.count_wanted(0, 10)) == (True, 0, 0)
+    assert consumer.unacknowledged == 1

@@ -1,8 +1,10 @@
 """Turns of a partition's subscriptions, the rounds within them, and acknowledging parts of frames."""
 
+import struct
+
 import pytest
 
-from millstream.broker.subscriptions import SubscriptionKind
+from millstream.broker.subscriptions import SubscriptionKind, SubscriptionSettings
 from millstream.broker.subscriptions.consumer import PERMITS_MAX
 from millstream.broker.subscriptions.cursor import Cursor
 from millstream.broker.subscriptions.dispatcher import acknowledge_records
@@ -14,6 +16,9 @@ from millstream.broker.subscriptions.shared import SharedDispatcher
 from millstream.broker.subscriptions.subscription import Subscription
 from millstream.broker.subscriptions.subscriptions import Subscriptions
 from millstream.broker.subscriptions.turns import PartitionBounds, PartitionTurns
+from millstream.model.frame import frame_crc
+from tests.support.batches import batch
+from tests.unit.broker.simulated_broker import append
 from tests.unit.broker.subscriptions.desk import Desk, NotedReceiver
 
 
@@ -140,3 +145,19 @@ def test_a_connection_with_little_room_is_asked_again_and_again(kind: Subscripti
     desk.run()
     assert narrow.turns == [1] * 5
     assert receiver.turns == []
+
+
+@pytest.mark.parametrize("kind", [SubscriptionKind.EXCLUSIVE, SubscriptionKind.SHARED])
+def test_a_turn_has_its_limit_in_records_too(kind: SubscriptionKind) -> None:
+    desk = Desk(settings=SubscriptionSettings(unacknowledged_max=0, unacknowledged_per_consumer_max=0))
+    for _ in range(3):
+        frame = batch(b"a few bytes that say that they unpack to a million records")
+        struct.pack_into(">i", frame, 23, 10**6 - 1)
+        struct.pack_into(">i", frame, 57, 10**6)
+        struct.pack_into(">I", frame, 17, frame_crc(memoryview(frame)))
+        append(desk.partition, frame)
+    consumer, got = desk.subscribe(kind)
+    consumer.flow(2**31)
+    consumer.acknowledge([(0, None)])
+    desk.run()
+    assert got.turns == [1, 1]

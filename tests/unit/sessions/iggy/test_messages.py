@@ -1,10 +1,12 @@
 """Sending and polling, in every dialect and between all of them."""
 
+import struct
 from pathlib import Path
 
 import pytest
 import xxhash
 
+from millstream.model.frame import Magic, frame_crc
 from millstream.wire.iggy.dialects import Dialect
 from millstream.wire.iggy.headers import HeaderKind, UserHeader, read_headers
 from millstream.wire.iggy.kinds import Consumer, Partitioning
@@ -147,6 +149,21 @@ def test_kafka_records_are_polled(server: IggyBroker) -> None:
         assert messages[0]["id"] != bytes(16)
 
 
+def test_what_nobody_can_read_is_passed_over_without_holding_others_up(server: IggyBroker) -> None:
+    partition = server.create("orders").partitions[0]
+    for _ in range(3):
+        frame = batch(b"no entry")
+        struct.pack_into(">b", frame, 16, Magic.PULSAR_ENTRY)
+        struct.pack_into(">i", frame, 23, 10**6 - 1)
+        struct.pack_into(">i", frame, 57, 10**6)
+        struct.pack_into(">I", frame, 17, frame_crc(memoryview(frame)))
+        append(partition, frame)
+    append(partition, batch(b"readable"))
+    client = server.connect(Dialect.C1)
+    polls = [[one["payload"] for one in client.poll(stream="default", topic="orders")[1]] for _ in range(4)]
+    assert polls == [[], [], [], [b"readable"]]
+
+
 def test_a_poll_of_nothing_is_refused(server: IggyBroker) -> None:
     client = server.connect(Dialect.A)
     client.make()
@@ -197,3 +214,20 @@ def test_what_a_transaction_has_written_is_there_once_it_is_committed(server: Ig
     assert client.values() == []
     server.wait(transactions.end(committed, commit=True))
     assert client.values() == [b"committed", b"behind"]
+
+
+def test_a_message_that_comes_again_is_answered_when_the_first_one_is_on_the_disk(tmp_path: Path) -> None:
+    server = IggyBroker(str(tmp_path / "metadata"))
+    server.service.shared.deduplication = (100, 60_000)
+    client = server.connect(Dialect.C1)
+    client.make()
+    server.runtime.hold("flush")
+    frame = client.frame(BY_NAME["SEND_MESSAGES"], client.sending([Outgoing(b"x", ID)]))
+    answers = [client.give(frame), client.give(frame)]
+    server.runtime.run()
+    assert [answer is not None and answer.done for answer in answers] == [False, False]
+    server.runtime.release("flush")
+    for answer in answers:
+        assert answer is not None
+        server.wait(answer)
+    assert server.topic("s1.t1").partitions[0].log.end_offset == 1

@@ -3,6 +3,7 @@
 import pytest
 
 from millstream.sessions.pulsar.message_ids import as_signed, ledger_id_of, place_of, wanted_of
+from millstream.wire.pulsar.limits import BATCH_MESSAGES_MAX
 from millstream.wire.pulsar.pulsar_pb2 import MessageIdData
 from tests.unit.sessions.pulsar.conversation import ConsumingConversation
 
@@ -26,7 +27,7 @@ def test_words_are_bits(words: list[int], wanted: int | None) -> None:
 def test_more_words_than_any_batch_has_are_not_looked_at() -> None:
     wanted = wanted_of([-1] * 20_000)
     assert wanted is not None
-    assert wanted.bit_length() == 1_000_000
+    assert wanted.bit_length() == BATCH_MESSAGES_MAX
 
 
 def test_numbers_that_mean_negative_ones() -> None:
