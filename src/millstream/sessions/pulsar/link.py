@@ -10,6 +10,7 @@ from google.protobuf.message import Message
 from millstream.broker.broker import Broker
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending
+from millstream.model.runtime import Timer
 from millstream.sessions.pulsar.authentication import Identity, Tokens
 from millstream.sessions.pulsar.error_table import Refusal, code_of
 from millstream.sessions.pulsar.receipts import Receipts
@@ -97,6 +98,7 @@ class Link:
     closed: bool = False
     receipts: Receipts = field(init=False)
     _probes: list[Pending[bool]] = field(default_factory=list)
+    _probe_timer: Timer | None = None
     _evicted: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -145,26 +147,31 @@ class Link:
         self._probes.append(answer)
         if len(self._probes) == 1:
             self.send(CommandPing())
-            self.broker.runtime.call_later(_PROBE_S, self._give_up)
+            self._probe_timer = self.broker.runtime.call_later(_PROBE_S, self._give_up)
         return answer
 
     def heard(self) -> None:
         """A frame has come: the peer is there."""
-        probes, self._probes = self._probes, []
-        for probe in probes:
-            probe.resolve(True)
+        if self._probes:
+            self._end_probes(alive=True)
 
     def _give_up(self) -> None:
-        """End the connection if a probe still waits; closing it tells the probes."""
-        if self._probes:
-            self.peer.end("it did not answer PING")
-            self.lost()
+        """End the connection: nothing has come since it was asked."""
+        self.peer.end("it did not answer PING")
+        self.lost()
 
     def lost(self) -> None:
         """The peer is gone."""
+        self._end_probes(alive=False)
+
+    def _end_probes(self, *, alive: bool) -> None:
+        """Tell those who asked. The next to ask waits for an answer of its own, for as long."""
         probes, self._probes = self._probes, []
+        if self._probe_timer is not None:
+            self._probe_timer.cancel()
+            self._probe_timer = None
         for probe in probes:
-            probe.resolve(False)
+            probe.resolve(alive)
 
     def evicted(self, number: int) -> None:
         """Remember that the server has parted from a producer: what its client sent before it knew is passed over."""

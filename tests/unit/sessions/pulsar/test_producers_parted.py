@@ -9,6 +9,7 @@ from millstream.wire.pulsar.entry import encode_entry
 from millstream.wire.pulsar.pulsar_pb2 import (
     CommandCloseProducer,
     CommandError,
+    CommandPong,
     CommandProducer,
     CommandProducerSuccess,
     CommandSend,
@@ -91,6 +92,22 @@ def test_who_waits_to_be_alone_and_asks_again_waits_once(there: Conversation) ->
     (ready,) = client.taken()
     assert isinstance(ready, CommandProducerSuccess)
     assert (ready.request_id, ready.producer_ready) == (2, True)
+
+
+def test_every_question_whether_somebody_is_there_has_its_own_time(there: Conversation) -> None:
+    client, other = there.client(), there.client()
+    client.produce(producer_name="mine")
+    wanted = CommandProducer(topic="orders", producer_id=1, request_id=1, producer_name="mine")
+    other.tell(wanted)
+    client.tell(CommandPong())
+    there.pass_ms(4_900)
+    other.tell(wanted)
+    there.pass_ms(4_900)
+    assert not client.ended
+    client.tell(CommandPong())
+    assert [one.error for one in other.taken() if isinstance(one, CommandError)] == [ServerError.ProducerBusy] * 2
+    there.pass_ms(10_000)
+    assert not client.ended
 
 
 @pytest.mark.parametrize("topic", ["orders", VOLATILE])
