@@ -394,8 +394,8 @@ class AddressIndex:
                 yield _Piece(at, offset, kept)
             offset, at = kept.next_offset, at + len(kept.content)
         while offset < self._tip.offset:
-            # Small frames take more room in the log than what is addressed of them.
-            wanted_bytes = (stop_address - at) + (stop_address - at) // 2 + INTERVAL_BYTES
+            # Frames take more room in the log than what is addressed of them; small ones cost a second read.
+            wanted_bytes = (stop_address - at) + (stop_address - at) // 32 + INTERVAL_BYTES
             data, next_offset = log.read(max(offset, log.start_offset), wanted_bytes)
             if not data:
                 return
