@@ -42,8 +42,7 @@ def test_what_is_wanted_follows_the_topics(monkeypatch: pytest.MonkeyPatch) -> N
     zookeeper = ZooKeeper(hosts, 7, Endpoint("::1", 9070), simulated.broker.topics, simulated.runtime)
     monkeypatch.setattr(zookeeper._worker, "want", wanted.append)
     simulated.create("later")
-    for name in ("a/b", "..", "a\u0001b", "\ue000"):
-        simulated.create(name)
+    simulated.create("..")  # a topic to others, and no name in Kafka 0.7
     simulated.pass_ms(1500)
     simulated.pass_ms(5000)
     assert wanted == [Registration(7, Endpoint("::1", 9070), {"orders": 3, "later": 1})]

@@ -35,7 +35,8 @@ final class Transactions {
 
     static void abort(Scenario s) throws Exception {
         Consumer<String> consumer = s.consuming(s.topic("t"), "s").subscribe();
-        Producer<String> producer = s.producing(s.topic("t")).enableBatching(true).create();
+        // The client would put what is in no transaction into a batch that is, if that is not sent yet.
+        Producer<String> producer = s.producing(s.topic("t")).enableBatching(false).create();
         Transaction transaction = begin(s, 60);
         for (int n = 0; n < 20; n++) {
             producer.newMessage(transaction).value("gone").sendAsync();

@@ -152,7 +152,7 @@ def test_names_with_anything_in_them(admin: Admin, unique: Unique) -> None:
     assert f"persistent://public/default/{name}" in admin("GET", "~")
     assert admin("GET", f"~/{quoted}/stats")["storageSize"] == 0
     admin.refused(412, "PUT", "~/a%2Fb")
-    admin.refused(412, "PUT", "/admin/v2/persistent/pub%20lic/default/a")
+    admin.refused(404, "PUT", "/admin/v2/persistent/pub%20lic/default/a")
     admin.refused(412, "PUT", f"~/{'x' * 2000}")
 
 
