@@ -1,21 +1,14 @@
-"""A small blocking client: what the Spark source asks a broker.
+"""What the Spark side asks a broker about its topics, and how it reads them over the network."""
 
-It speaks through the same codecs as the server. It runs in Spark's Python workers, where there is no event loop
-and where every import costs each task some milliseconds.
-"""
-
-import itertools
-import socket
-import struct
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final
 from uuid import UUID
 
+from millstream.spark.connections import Connections, address_of, error_name
 from millstream.spark.errors import BrokerUnreachable, DataLost, TopicMissing
 from millstream.wire.kafka.api import Api
 from millstream.wire.kafka.error_codes import ErrorCode
-from millstream.wire.kafka.errors import MalformedMessage
 from millstream.wire.kafka.messages.describe_log_dirs import DESCRIBE_LOG_DIRS, DescribeLogDirsRequest
 from millstream.wire.kafka.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
 from millstream.wire.kafka.messages.list_offsets import (
@@ -32,12 +25,6 @@ EARLIEST: Final = -2
 LATEST: Final = -1
 """What ListOffsets takes for the first offset of a partition, and for the one behind the last."""
 
-_CLIENT_ID: Final = "millstream-spark"
-_CONNECT_TIMEOUT_S: Final = 5.0
-_ANSWER_TIMEOUT_S: Final = 60.0
-_ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
-"""An answer is as large as the largest batch that a topic may hold, and no fetch asks for nearly as much."""
-_LENGTH: Final = struct.Struct(">i")
 _VERSIONS: Final = {METADATA.key: 12, LIST_OFFSETS.key: 7, DESCRIBE_LOG_DIRS.key: 4, FETCH.key: 13}
 """The versions spoken. Fetch names topics by id, so that a topic made anew under its old name is never mistaken."""
 
@@ -72,7 +59,7 @@ class Fetched:
 
 
 class Client:
-    """A client of one cluster, to be used as a context or closed.
+    """Asks one cluster about its topics, and reads them; to be used as a context, or closed.
 
     A request that fails because a connection broke is sent once more: all of them only read.
 
@@ -85,9 +72,7 @@ class Client:
     """
 
     def __init__(self, servers: str) -> None:
-        self._servers = [server.strip() for server in servers.split(",")]
-        self._sockets: dict[str, socket.socket] = {}
-        self._correlation_ids = itertools.count(1)
+        self._connections = Connections(servers)
 
     def __enter__(self) -> "Client":
         return self
@@ -99,14 +84,13 @@ class Client:
 
     def close(self) -> None:
         """Close all connections. The client may still be used: it connects again."""
-        while self._sockets:
-            self._sockets.popitem()[1].close()
+        self._connections.close()
 
     def topics(self, names: list[str]) -> dict[str, Topic]:
         """Describe topics, by name."""
         asked = [MetadataRequestTopic(name=name) for name in names]
         answer = self._ask_any(METADATA, MetadataRequest(topics=asked, allow_auto_topic_creation=False))
-        brokers = {broker.node_id: _address(broker.host, broker.port) for broker in answer.brokers}
+        brokers = {broker.node_id: address_of(broker.host, broker.port) for broker in answer.brokers}
         topics = {}
         for topic in answer.topics:
             if topic.error_code:
@@ -168,7 +152,7 @@ class Client:
         )
         answer = self._ask(leader, FETCH, request)
         if answer.error_code or not answer.responses or not answer.responses[0].partitions:
-            raise BrokerUnreachable(f"{leader} did not answer a fetch: {_name(answer.error_code)}")
+            raise BrokerUnreachable(f"{leader} did not answer a fetch: {error_name(answer.error_code)}")
         data = answer.responses[0].partitions[0]
         if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             start = data.log_start_offset
@@ -180,66 +164,16 @@ class Client:
         return Fetched(bytes(data.records or b""), data.log_start_offset, is_out_of_range=False)
 
     def _missing(self, name: str, code: int) -> TopicMissing | BrokerUnreachable:
-        where = ",".join(self._servers)
+        where = ",".join(self._connections.servers)
         if code in _NOT_THERE:
             return TopicMissing(f"there is no topic {name!r} at {where}; change the option subscribe, or create it")
-        return BrokerUnreachable(f"{where} refused to tell about {name!r}: {_name(code)}")
+        return BrokerUnreachable(f"{where} refused to tell about {name!r}: {error_name(code)}")
 
     def _ask_any(self, api: Api, request: object) -> Any:
-        """Ask the first broker that answers."""
-        problems = []
-        for server in self._servers:
-            try:
-                return self._ask(server, api, request)
-            except BrokerUnreachable as error:
-                problems.append(str(error))
-        raise BrokerUnreachable("; ".join(problems))
+        return self._connections.ask_any(api, _VERSIONS[api.key], request)
 
     def _ask(self, server: str, api: Api, request: object) -> Any:
-        is_used = server in self._sockets
-        try:
-            return self._exchange(server, api, request)
-        except OSError as error:
-            self._drop(server)
-            if not is_used or isinstance(error, TimeoutError):
-                raise self._unreachable(server, error) from None
-        try:
-            return self._exchange(server, api, request)
-        except OSError as error:
-            self._drop(server)
-            raise self._unreachable(server, error) from None
-
-    def _unreachable(self, server: str, error: OSError) -> BrokerUnreachable:
-        reason = error.strerror or str(error) or type(error).__name__
-        return BrokerUnreachable(f"no Kafka broker answers at {server} ({reason}); see kafka.bootstrap.servers")
-
-    def _drop(self, server: str) -> None:
-        if server in self._sockets:
-            self._sockets.pop(server).close()
-
-    def _exchange(self, server: str, api: Api, request: object) -> Any:
-        """Send one request and wait for its answer. Raises OSError if the connection fails."""
-        connection = self._sockets.get(server)
-        if connection is None:
-            connection = self._sockets[server] = socket.create_connection(_endpoint(server), _CONNECT_TIMEOUT_S)
-            connection.settimeout(_ANSWER_TIMEOUT_S)
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        version, correlation_id = _VERSIONS[api.key], next(self._correlation_ids)
-        connection.sendall(b"".join(api.encode_request(version, correlation_id, _CLIENT_ID, request)))
-        (size,) = _LENGTH.unpack(_receive(connection, _LENGTH.size))
-        if not 4 <= size <= _ANSWER_BYTES_MAX:
-            self._drop(server)
-            raise BrokerUnreachable(f"what answers at {server} is no Kafka broker; see kafka.bootstrap.servers")
-        frame = _receive(connection, size)
-        try:
-            answered_id, answer = api.decode_response(version, frame)
-        except MalformedMessage as error:
-            self._drop(server)
-            raise BrokerUnreachable(f"{server} gave an answer that makes no sense: {error}") from None
-        if answered_id != correlation_id:
-            self._drop(server)
-            raise BrokerUnreachable(f"{server} answered another request than the one sent")
-        return answer
+        return self._connections.ask(server, api, _VERSIONS[api.key], request)
 
 
 _NOT_THERE: Final = {
@@ -247,33 +181,3 @@ _NOT_THERE: Final = {
     ErrorCode.UNKNOWN_TOPIC_ID,
     ErrorCode.INVALID_TOPIC_EXCEPTION,
 }
-
-
-def _name(code: int) -> str:
-    try:
-        return ErrorCode(code).name
-    except ValueError:
-        return f"error code {code}"
-
-
-def _address(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _endpoint(server: str) -> tuple[str, int]:
-    host, _, port = server.rpartition(":")
-    return host.removeprefix("[").removesuffix("]"), int(port)
-
-
-def _receive(connection: socket.socket, size: int) -> memoryview:
-    """Receive exactly so many bytes; the room grows with what arrives."""
-    data = bytearray(min(size, 1024 * 1024))
-    got = 0
-    while got < size:
-        if got == len(data):
-            data.extend(bytes(min(size - got, len(data))))
-        count = connection.recv_into(memoryview(data)[got:])
-        if not count:
-            raise ConnectionResetError("the broker closed the connection")
-        got += count
-    return memoryview(data)

@@ -8,8 +8,8 @@ from typing import Any
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 
 from millstream.spark.errors import BadOption
-from millstream.spark.options import ReadOptions
-from millstream.spark.schema import ddl, simple_string
+from millstream.spark.read.options import ReadOptions
+from millstream.spark.read.schema import ddl, simple_string
 
 __all__ = ["MillstreamSource"]
 
@@ -17,7 +17,7 @@ __all__ = ["MillstreamSource"]
 class MillstreamSource(DataSource):
     """`spark.read.format("millstream")` and `spark.readStream.format("millstream")`.
 
-    Options and columns: see `millstream.spark.options` and `millstream.spark.schema`. The options are checked when
+    Options and columns: see `read.options` and `read.schema`. The options are checked when
     a table is loaded, the broker is asked when it is read.
     """
 
@@ -32,7 +32,7 @@ class MillstreamSource(DataSource):
 
     def reader(self, schema: Any) -> DataSourceReader:
         """A reader of a batch. Raises BadOption."""
-        from millstream.spark.readers import BatchReader
+        from millstream.spark.read.readers import BatchReader
 
         options = ReadOptions.of(self.options).for_batch()
         _check_schema(schema, options)
@@ -40,7 +40,7 @@ class MillstreamSource(DataSource):
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """A reader of a stream. Raises BadOption."""
-        from millstream.spark.readers import StreamReader
+        from millstream.spark.read.readers import StreamReader
 
         options = ReadOptions.of(self.options).for_stream()
         _check_schema(schema, options)

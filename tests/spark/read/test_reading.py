@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 from millstream.model.frame import read_frame_header
-from millstream.spark import segments
 from millstream.spark.client import EARLIEST, LATEST, Client
 from millstream.spark.errors import DataLost, DirectReadImpossible, TopicMissing
-from millstream.spark.options import Direct
-from millstream.spark.reading import OffsetRange, read_range
+from millstream.spark.read import segments
+from millstream.spark.read.options import Direct
+from millstream.spark.read.reading import OffsetRange, read_range
 from tests.spark.conftest import Topics
 from tests.support.server_process import ServerProcess
 from tests.support.waiting import eventually

@@ -20,9 +20,9 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from millstream.spark.client import EARLIEST, LATEST, Client, Topic
-from millstream.spark.offsets import Offsets, from_json, limited, report_loss, resolved, split, to_json
-from millstream.spark.options import Direct, ReadOptions
-from millstream.spark.reading import OffsetRange, read_range
+from millstream.spark.read.offsets import Offsets, from_json, limited, report_loss, resolved, split, to_json
+from millstream.spark.read.options import Direct, ReadOptions
+from millstream.spark.read.reading import OffsetRange, read_range
 
 __all__ = ["BatchReader", "StreamReader"]
 

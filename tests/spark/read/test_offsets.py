@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millstream.spark.errors import BadOption, DataLost
-from millstream.spark.offsets import Offsets, from_json, limited, report_loss, resolved, split, to_json
+from millstream.spark.read.offsets import Offsets, from_json, limited, report_loss, resolved, split, to_json
 
 
 def test_a_checkpoint_is_written_in_order() -> None:

@@ -3,8 +3,8 @@
 import pytest
 
 from millstream.spark.errors import BadOption
-from millstream.spark.options import Direct, ReadOptions
-from millstream.spark.schema import COLUMNS
+from millstream.spark.read.options import Direct, ReadOptions
+from millstream.spark.read.schema import COLUMNS
 
 _GIVEN = {"kafka.bootstrap.servers": "127.0.0.1:9092", "subscribe": "orders"}
 

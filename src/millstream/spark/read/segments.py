@@ -11,7 +11,7 @@ import struct
 from typing import Final, NamedTuple
 
 from millstream.model.frame import HEADER_BYTES, LENGTH_OVERHEAD, MAGICS
-from millstream.spark.frames import Frame, Stop, walk
+from millstream.spark.read.frames import Frame, Stop, walk
 
 __all__ = ["Piece", "SegmentFiles", "partition_directory"]
 

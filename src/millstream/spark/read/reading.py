@@ -8,12 +8,12 @@ from typing import Any, Final
 from uuid import UUID
 
 from millstream.spark.client import Client
-from millstream.spark.decoder import Decoder
 from millstream.spark.errors import BrokerUnreachable, DirectReadImpossible
-from millstream.spark.frames import walk
-from millstream.spark.offsets import report_loss
-from millstream.spark.options import Direct
-from millstream.spark.segments import Piece, SegmentFiles, partition_directory
+from millstream.spark.read.decoder import Decoder
+from millstream.spark.read.frames import walk
+from millstream.spark.read.offsets import report_loss
+from millstream.spark.read.options import Direct
+from millstream.spark.read.segments import Piece, SegmentFiles, partition_directory
 
 __all__ = ["OffsetRange", "read_range"]
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final, Literal
 
 from millstream.spark.errors import BadOption
-from millstream.spark.schema import ALL_COLUMNS, COLUMNS, HEADERS
+from millstream.spark.read.schema import ALL_COLUMNS, COLUMNS, HEADERS
 
 __all__ = ["Direct", "ReadOptions", "StartingPoint"]
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from millstream.spark.varints import Bytes, Flags, Ints, OutOfBody, read_varints, unzigzag
+from millstream.spark.read.varints import Bytes, Flags, Ints, OutOfBody, read_varints, unzigzag
 
 __all__ = ["RecordFields", "Spans"]
 

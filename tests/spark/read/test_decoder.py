@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from millstream.model.frame import Attributes, frame_crc, set_base_offset
 from millstream.model.record import Record
-from millstream.spark.decoder import Decoder
 from millstream.spark.errors import MalformedRecords
-from millstream.spark.frames import Stop, walk
-from millstream.spark.schema import ALL_COLUMNS
+from millstream.spark.read.decoder import Decoder
+from millstream.spark.read.frames import Stop, walk
+from millstream.spark.read.schema import ALL_COLUMNS
 from millstream.wire.compression import Codec
 from millstream.wire.kafka.records import build_batch, read_records
 from millstream.wire.pulsar.entry import check_entry

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from millstream.model.frame import CODEC_MASK, HEADER_BYTES, Attributes, Magic, read_frame_header
 from millstream.spark.errors import MalformedRecords
-from millstream.spark.fields import RecordFields
-from millstream.spark.frames import Frame
-from millstream.spark.schema import HEADERS
-from millstream.spark.varints import Ints, OutOfBody, record_begins
+from millstream.spark.read.fields import RecordFields
+from millstream.spark.read.frames import Frame
+from millstream.spark.read.schema import HEADERS
+from millstream.spark.read.varints import Ints, OutOfBody, record_begins
 from millstream.wire.compression import Codec, CompressionError, decompress
 from millstream.wire.translation import kafka_batch
 
@@ -33,7 +33,7 @@ class Decoder:
     """Makes Arrow record batches of the frames of one partition.
 
     Args:
-        schema: the Arrow schema to be filled, a selection of `millstream.spark.schema.ALL_COLUMNS`.
+        schema: the Arrow schema to be filled, a selection of `millstream.spark.read.schema.ALL_COLUMNS`.
         topic: the topic's name.
         partition: the partition's number.
     """

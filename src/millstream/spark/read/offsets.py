@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping
 
 from millstream.spark.errors import BadOption, DataLost
-from millstream.spark.options import StartingPoint
+from millstream.spark.read.options import StartingPoint
 
 __all__ = ["Offsets", "from_json", "limited", "report_loss", "resolved", "split", "to_json"]
 
