@@ -1,8 +1,9 @@
 """python -m bench.iggy: Iggy beside our Kafka path in one run, and a poller that lags far behind.
 
 Batches of 1, 100 and 1000 messages of 1 KB. First over bare sockets with requests encoded beforehand, which measures
-the server: one request at a time, and several unanswered. Then with the clients that applications use, apache-iggy
-0.9.0 and librdkafka, one batch at a time, which measures mostly them. Both protocols take turns in every case.
+the server: one request at a time, and several unanswered. Then with the clients that applications use, one batch at a
+time, which measures mostly them: apache-iggy 0.9.0 beside aiokafka, whose use with coroutines is the same, and beside
+librdkafka, which works in C and in threads of its own. The protocols take turns in every case.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from typing import Final
 
 from confluent_kafka import Producer
 
+from bench.drivers.aiokafka_client import AiokafkaClient
 from bench.drivers.driver import Endpoint
 from bench.drivers.iggy_client import IggyClient
 from bench.drivers.iggy_raw import IggyRaw
@@ -153,16 +155,15 @@ class _Row:
         return ordered[min(int(len(ordered) * share), len(ordered) - 1)] * 1000
 
 
-def _print_rows(what: str, count: int, iggy: _Row, kafka: _Row | None) -> None:
+def _print_rows(what: str, count: int, iggy: _Row, kafka: _Row) -> None:
     def cells(row: _Row) -> str:
         return f"{row.rate:11,.0f}{row.percentile(0.5):9.3f}{row.percentile(0.99):9.3f}"
 
-    ratio = "" if kafka is None else f"{cells(kafka)}{kafka.rate / iggy.rate:9.2f}"
-    print(f"{what:<28}{count:>6}{cells(iggy)}{ratio}", flush=True)
+    print(f"{what:<30}{count:>6}{cells(iggy)}{cells(kafka)}{kafka.rate / iggy.rate:9.2f}", flush=True)
 
 
 _TITLE: Final = (
-    f"{'':<28}{'batch':>6}{'iggy: /s':>11}{'p50 ms':>9}{'p99 ms':>9}"
+    f"{'':<30}{'batch':>6}{'iggy: /s':>11}{'p50 ms':>9}{'p99 ms':>9}"
     f"{'kafka: /s':>11}{'p50 ms':>9}{'p99 ms':>9}{'kafka/iggy':>11}"
 )
 
@@ -191,23 +192,29 @@ def _raw(iggy: IggyRaw, kafka: _Kafka, repetitions: int, seconds: float) -> None
             _print_rows(what, count, one_row, other_row)
         mine, theirs = (statistics.median(rates) for rates in piped)
         what = f"sent, {_IN_FLIGHT[count]} unanswered"
-        print(f"{what:<28}{count:>6}{mine:11,.0f}{'':18}{theirs:11,.0f}{'':18}{theirs / mine:9.2f}", flush=True)
+        print(f"{what:<30}{count:>6}{mine:11,.0f}{'':18}{theirs:11,.0f}{'':18}{theirs / mine:9.2f}", flush=True)
 
 
 def _clients(iggy: IggyClient, endpoint: Endpoint, repetitions: int, seconds: float) -> None:
     """What applications get: each batch is sent and waited for."""
     value = Load(_RECORD_BYTES, Shape("", 1, 0, 1)).value
+    kafka = AiokafkaClient(endpoint)
     for count in _COUNTS:
-        sent, polled, produced = _Row(count), _Row(count), _Row(count)
+        sent, polled, aio_sent, aio_polled, rd_sent = (_Row(count) for _ in range(5))
         for number in range(repetitions):
             topic = f"c{count}-{number}"
             iggy.create(topic)
             times = iggy.send(topic, value, count, seconds)
             sent.add(times)
             polled.add(iggy.poll(topic, count, len(times) * count, seconds))
-            produced.add(_librdkafka(endpoint, topic, value, count, seconds))
-        _print_rows("apache-iggy | librdkafka send", count, sent, produced)
-        _print_rows("apache-iggy poll", count, polled, None)
+            rd_sent.add(_librdkafka(endpoint, f"l{topic}", value, count, seconds))
+            times = kafka.send(f"a{topic}", value, count, seconds)
+            aio_sent.add(times)
+            aio_polled.add(kafka.poll(f"a{topic}", count, len(times) * count, seconds))
+        _print_rows("apache-iggy | aiokafka send", count, sent, aio_sent)
+        _print_rows("apache-iggy | librdkafka send", count, sent, rd_sent)
+        _print_rows("apache-iggy | aiokafka poll", count, polled, aio_polled)
+    kafka.close()
 
 
 def _librdkafka(endpoint: Endpoint, topic: str, value: bytes, count: int, seconds: float) -> Times:
