@@ -27,6 +27,7 @@ from millstream.broker.volatile import VolatileTopics
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending, gather
 from millstream.model.runtime import Runtime, Timer
+from millstream.model.topic_name import TopicName
 from millstream.storage.directory import DataDirectory
 from millstream.storage.errors import LogFailed
 from millstream.storage.flusher import FLUSH_LANE, GroupFlusher
@@ -79,9 +80,10 @@ class Broker:
         self.holders = Holders(several=settings.several_protocols)
         self.namespaces = Namespaces(runtime, self.documents, self.topics, auto_create=settings.auto_create_topics)
         self.backlogs = Backlogs(runtime, self.subscriptions, self.namespaces)
-        self.schemas = SchemaRegistry(runtime, self.documents, self.topics)
         self.producers = Producers(runtime, self.documents)
-        self.volatile = VolatileTopics(runtime, self.producers)
+        self.volatile = VolatileTopics(runtime, self.producers, self.documents)
+        known = {topic.id for topic in self.topics} | self.volatile.declarations.ids
+        self.schemas = SchemaRegistry(runtime, self.documents, known)
         self.compaction = Compaction(runtime, directory, self.documents)
         self.deduplication = Deduplication(runtime, self.documents)
         self.producer_ids = ProducerIds(store, snapshot.values)
@@ -120,6 +122,21 @@ class Broker:
             self.compaction.forget_topic(topic.id)
 
         return self.topics.delete(topic).then(forget)
+
+    def forget_volatile(self, name: TopicName) -> Pending[None]:
+        """Drop what lasts of a topic that keeps nothing: its partitions and its schemas.
+
+        Args:
+            name: without a partition.
+        """
+        declarations = self.volatile.declarations
+        declared = declarations.find(name)
+
+        def forget(_: None) -> None:
+            if declared is not None:
+                self.schemas.forget_topic(declared.id)
+
+        return declarations.drop(name).then(forget)
 
     def delete_records(self, partition: Partition, offset: int) -> Pending[int]:
         """Delete the records of a partition before an offset, so that they stay deleted.

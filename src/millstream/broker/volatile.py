@@ -1,14 +1,15 @@
 """Topics that keep nothing: what is published goes to the consumers that can take it now, and is gone.
 
-Such a topic is there as long as anybody is connected to it. A subscription delivers what comes to one of its
-consumers, by the rule of its kind, if that one has permits and its connection has room; what nobody can take is
-counted, and dropped. Nothing is acknowledged and nothing comes again.
+Such a topic is there as long as anybody is connected to it; what lasts of it is in `volatile_declarations`. A
+subscription delivers what comes to one of its consumers, by the rule of its kind, if that one has permits and its
+connection has room; what nobody can take is counted, and dropped. Nothing is acknowledged and nothing comes again.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from millstream.broker.documents import Documents
 from millstream.broker.producers import Producers
 from millstream.broker.subscriptions.consumer import PERMITS_MAX
 from millstream.broker.subscriptions.errors import KindMismatch, PolicyMismatch, SubscriptionInUse
@@ -22,6 +23,7 @@ from millstream.broker.subscriptions.interface import (
 )
 from millstream.broker.subscriptions.key_ring import AutoSplit, KeyRing, StickyRanges, ring_choice
 from millstream.broker.subscriptions.murmur3 import key_slot
+from millstream.broker.volatile_declarations import VolatileDeclarations
 from millstream.model.frame import FrameHeader, set_base_offset
 from millstream.model.runtime import Runtime
 from millstream.model.topic_name import TopicName
@@ -302,6 +304,12 @@ class VolatileTopic:
     _subscriptions: dict[str, VolatileSubscription] = field(default_factory=dict)
 
     @property
+    def base(self) -> TopicName:
+        """The name of the topic that it is a partition of; its own if it is none."""
+        split = self.name.split_partition()
+        return self.name if split is None else split[0]
+
+    @property
     def subscriptions(self) -> list[VolatileSubscription]:
         """Those that have consumers."""
         return list(self._subscriptions.values())
@@ -347,9 +355,11 @@ class VolatileTopics:
     Args:
         runtime: time and chance.
         producers: those connected to any topic.
+        documents: where declarations last.
     """
 
-    def __init__(self, runtime: Runtime, producers: Producers) -> None:
+    def __init__(self, runtime: Runtime, producers: Producers, documents: Documents) -> None:
+        self.declarations = VolatileDeclarations(runtime, documents)
         self._runtime = runtime
         self._producers = producers
         self._topics: dict[TopicName, VolatileTopic] = {}

@@ -6,8 +6,22 @@ from typing import Any
 
 import pulsar
 import pytest
+from pulsar.schema import JsonSchema, Record, String, StringSchema
 
-from tests.conformance.pulsar_client.conftest import TIMEOUT_MS, nothing_comes, numbered, receive, values
+from tests.conformance.pulsar_client.conftest import (
+    TIMEOUT_MS,
+    nothing_comes,
+    numbered,
+    receive,
+    subscribe,
+    values,
+)
+from tests.support.pulsar_admin import administer
+from tests.support.server_process import ServerProcess
+
+
+class _Note(Record):  # type: ignore[misc]  # the package has no types
+    text = String()
 
 
 def named(unique: Callable[[str], str]) -> str:
@@ -67,3 +81,38 @@ def test_patterns_and_readers(client: Any, unique: Callable[[str], str]) -> None
     assert values(receive(consumer, 1)) == [b"value"]
     assert reader.read_next(TIMEOUT_MS).data() == b"value"
     consumer.unsubscribe()
+
+
+def test_partitions_that_were_declared(
+    client: Any, pulsar_broker: ServerProcess, unique: Callable[[str], str]
+) -> None:
+    name = unique("volatile-parts")
+    topic = f"non-persistent://public/default/{name}"
+    administer(pulsar_broker.addresses["any"], "PUT", f"non-persistent/public/default/{name}/partitions", 3)
+    assert client.get_topic_partitions(topic) == [f"{topic}-partition-{index}" for index in range(3)]
+    consumer = subscribe(client, topic)
+    producer = client.create_producer(topic, message_routing_mode=pulsar.PartitionsRoutingMode.RoundRobinDistribution)
+    for number in range(9):
+        producer.send(b"%d" % number)
+    messages = receive(consumer, 9)
+    assert sorted(values(messages)) == [b"%d" % number for number in range(9)]
+    assert {message.topic_name() for message in messages} == {f"{topic}-partition-{index}" for index in range(3)}
+
+
+def test_a_schema_is_kept_and_checked(
+    client: Any, another: Callable[..., Any], pulsar_broker: ServerProcess, unique: Callable[[str], str]
+) -> None:
+    name = unique("volatile-schema")
+    topic = f"non-persistent://public/default/{name}"
+    producer = client.create_producer(topic, schema=JsonSchema(_Note))
+    consumer = subscribe(client, topic, schema=JsonSchema(_Note))
+    producer.send(_Note(text="hello"))
+    message = receive(consumer, 1)[0]
+    assert message.value().text == "hello"
+    assert message.schema_version().encode() == bytes(8)
+    found = administer(pulsar_broker.addresses["any"], "GET", f"schemas/public/default/{name}/schema")
+    assert found["type"] == "JSON"
+    with pytest.raises(pulsar.IncompatibleSchema):
+        another().create_producer(topic, schema=StringSchema())
+    with pytest.raises(pulsar.IncompatibleSchema):
+        subscribe(another(), topic, "other", schema=StringSchema())

@@ -43,7 +43,9 @@ class Bed:
         self.open()
 
     def open(self) -> None:
-        self.schemas = SchemaRegistry(self.sim.runtime, self.sim.broker.documents, self.sim.broker.topics)
+        self.schemas = SchemaRegistry(
+            self.sim.runtime, self.sim.broker.documents, {topic.id for topic in self.sim.broker.topics}
+        )
 
     @property
     def id(self) -> UUID:

@@ -1,7 +1,7 @@
 """The schema registry: the versions of each topic's schema, in memory and in the metadata store."""
 
 from base64 import b64decode, b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final, TypeVar
 from uuid import UUID
 
@@ -10,7 +10,6 @@ from millstream.broker.schemas.compatibility import check_follows, check_valid, 
 from millstream.broker.schemas.definition import Schema, SchemaType, SchemaVersion
 from millstream.broker.schemas.errors import IncompatibleSchema, InvalidSchema, UnknownSchema
 from millstream.broker.schemas.strategy import SchemaCompatibility
-from millstream.broker.topics import Topics
 from millstream.model.pending import Pending, settled
 from millstream.model.runtime import Runtime
 
@@ -57,10 +56,10 @@ class SchemaRegistry:
     Args:
         runtime: time, and the lane in which definitions are read.
         documents: where schemas last.
-        topics: schemas of others, whose deletion was interrupted, are dropped.
+        topic_ids: schemas of other topics, whose deletion was interrupted, are dropped.
     """
 
-    def __init__(self, runtime: Runtime, documents: Documents, topics: Topics) -> None:
+    def __init__(self, runtime: Runtime, documents: Documents, topic_ids: Collection[UUID]) -> None:
         self._runtime = runtime
         self._documents = documents
         self._histories: dict[UUID, _History] = {}
@@ -68,7 +67,7 @@ class SchemaRegistry:
         stored = [(key.partition("/"), document) for key, document in documents.of_kind(_KIND).items()]
         for (topic, _, number), document in sorted(stored, key=lambda one: int(one[0][2])):
             topic_id = UUID(topic)
-            if topics.by_id(topic_id) is None:
+            if topic_id not in topic_ids:
                 documents.delete(_KIND, f"{topic}/{number}")
                 continue
             history = self._histories.setdefault(topic_id, _History())

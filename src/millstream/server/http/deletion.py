@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from starlette.exceptions import HTTPException
 
 from millstream.broker.errors import ProducerFenced, UnknownTopic
-from millstream.broker.namespaces import Namespace
+from millstream.broker.namespaces import Namespace, NamespaceNotEmpty
 from millstream.broker.subscriptions import CloseReason
 from millstream.broker.topics import Topic
 from millstream.broker.volatile import VolatileTopic
@@ -64,6 +64,9 @@ async def delete_topic(site: Site, topic: Topic, *, force: bool) -> None:
 async def delete_namespace(site: Site, namespace: Namespace, *, force: bool) -> None:
     """Delete a namespace; with force together with its topics."""
     namespaces = site.broker.namespaces
+    declared = site.broker.volatile.declarations.in_namespace(namespace.tenant, namespace.name)
+    if not force and any(one.partitions for one in declared):
+        raise NamespaceNotEmpty(f"the namespace {namespace} has topics")
     if force:
         for topic in namespaces.topics_in(namespace):
             try:
@@ -71,3 +74,5 @@ async def delete_namespace(site: Site, namespace: Namespace, *, force: bool) -> 
             except UnknownTopic:
                 continue  # somebody else has just deleted it
     await outcome(namespaces.delete(namespace))
+    for one in declared:
+        await outcome(site.broker.forget_volatile(one.name))

@@ -17,6 +17,7 @@ from millstream.broker.schemas import (
     UnknownSchema,
 )
 from millstream.broker.topics import Topic
+from millstream.broker.volatile_declarations import VolatileDeclaration
 from millstream.server.http.arguments import AnyBody, SiteArgument, TopicArgument, as_object, takes
 from millstream.server.http.site import Site, outcome
 from millstream.sessions.pulsar.names import PulsarName
@@ -27,16 +28,21 @@ router = APIRouter(prefix="/admin/v2/schemas/{tenant}/{namespace}/{topic}", tags
 _NO_VERSION = -1
 
 
-def _topic(site: Site, name: PulsarName) -> Topic:
-    """The topic whose schema is meant: that of a partition is its topic's."""
-    site.broker.namespaces.check(name.topic.tenant, name.topic.namespace)
-    topic = site.broker.topics.by_name(name.topic) or site.broker.topics.by_name(name.base)
+def _topic(site: Site, name: PulsarName) -> Topic | VolatileDeclaration:
+    """The topic whose schema is meant: that of a partition is its topic's.
+
+    The path tells no domain: a non-persistent topic is meant where no other has the name.
+    """
+    broker = site.broker
+    broker.namespaces.check(name.topic.tenant, name.topic.namespace)
+    topic: Topic | VolatileDeclaration | None = broker.topics.by_name(name.topic) or broker.topics.by_name(name.base)
+    topic = topic or broker.volatile.declarations.find(name.base)
     if topic is None:
         raise UnknownTopic(f"Topic {name} not found")
     return topic
 
 
-def _rule(site: Site, topic: Topic) -> SchemaCompatibility:
+def _rule(site: Site, topic: Topic | VolatileDeclaration) -> SchemaCompatibility:
     return site.broker.namespaces.get(topic.name.tenant, topic.name.namespace).policies.schema_compatibility
 
 

@@ -12,7 +12,7 @@ from millstream.model.topic_name import TopicName
 from millstream.sessions.pulsar.error_table import code_of
 from millstream.sessions.pulsar.errors import UnknownListener
 from millstream.sessions.pulsar.link import Link
-from millstream.sessions.pulsar.names import find_place, parse_name
+from millstream.sessions.pulsar.names import PulsarName, find_place, parse_name
 from millstream.sessions.pulsar.topics import auto_create, creation_rule, partition_count
 from millstream.wire.pulsar.pulsar_pb2 import (
     CommandLookupTopic,
@@ -65,7 +65,7 @@ def _partitions(link: Link, command: CommandPartitionedTopicMetadata) -> Pending
         return settled(0 if name.partition is not None else 1)
     broker.namespaces.get(name.topic.tenant, name.topic.namespace)
     if not name.persistent:
-        return settled(0)
+        return _volatile_partitions(link, name, create=command.metadata_auto_creation_enabled)
     topic = broker.topics.by_name(name.topic)
     if topic is not None:
         return settled(partition_count(topic))
@@ -79,6 +79,20 @@ def _partitions(link: Link, command: CommandPartitionedTopicMetadata) -> Pending
     raise UnknownTopic(f"there is no topic {name}")
 
 
+def _volatile_partitions(link: Link, name: PulsarName, *, create: bool) -> Pending[int]:
+    """Partitions of a topic that keeps nothing: as many as it is declared to have."""
+    declarations = link.broker.volatile.declarations
+    if name.partition is not None:
+        return settled(0)
+    partitions = declarations.partitions(name.topic)
+    rule = creation_rule(link, name)
+    if partitions or rule.partitions is None or not (rule.allowed and create):
+        return settled(partitions)
+    if link.broker.volatile.find(name.topic) is not None:
+        return settled(0)  # it is in use as one that is not partitioned
+    return declarations.declare(name.topic, rule.partitions).then(lambda declared: declared.partitions)
+
+
 def handle_lookup(link: Link, command: CommandLookupTopic) -> None:
     """Tell where a topic is served: here, at the address that was asked for."""
     try:
@@ -86,7 +100,7 @@ def handle_lookup(link: Link, command: CommandLookupTopic) -> None:
         if name.base != COORDINATOR_TOPIC:
             link.broker.namespaces.get(name.topic.tenant, name.topic.namespace)
         listener = command.advertised_listener_name
-        endpoint = link.peer.endpoint(listener or "pulsar") or (None if listener else link.peer.endpoint(""))
+        endpoint = link.peer.endpoint(listener)
         if endpoint is None:
             # The text is what clients look for, so that they give up at once.
             raise UnknownListener(f"the broker do not have {listener} listener")
@@ -104,7 +118,8 @@ def handle_lookup(link: Link, command: CommandLookupTopic) -> None:
         CommandLookupTopicResponse(
             request_id=command.request_id,
             response=CommandLookupTopicResponse.Connect,
-            brokerServiceUrl=f"pulsar://{endpoint}",
+            brokerServiceUrl=f"pulsar://{endpoint}" if endpoint.plain else None,
+            brokerServiceUrlTls=f"pulsar+ssl://{endpoint}" if endpoint.tls else None,
             authoritative=True,
             proxy_through_service_url=False,
         )

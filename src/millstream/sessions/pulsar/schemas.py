@@ -6,15 +6,17 @@ Source: Pulsar binary protocol specification 3.0; the rules, Apache Pulsar's bro
 """
 
 from typing import Final
+from uuid import UUID
 
 from millstream.broker.schemas import IncompatibleSchema, Schema, SchemaType, SchemaVersion, UnknownSchema
 from millstream.broker.topics import Topic
+from millstream.broker.volatile_declarations import VolatileDeclaration
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending, settled
 from millstream.sessions.pulsar.error_table import code_of
 from millstream.sessions.pulsar.link import Link
-from millstream.sessions.pulsar.names import parse_name
-from millstream.sessions.pulsar.topics import link_place
+from millstream.sessions.pulsar.names import PulsarName, parse_name
+from millstream.sessions.pulsar.topics import check_creation, link_place
 from millstream.wire.pulsar.pulsar_pb2 import (
     CommandGetOrCreateSchema,
     CommandGetOrCreateSchemaResponse,
@@ -24,7 +26,13 @@ from millstream.wire.pulsar.pulsar_pb2 import (
 )
 from millstream.wire.pulsar.pulsar_pb2 import Schema as SchemaMessage
 
-__all__ = ["check_consumer_schema", "handle_get_or_create_schema", "handle_get_schema", "register_producer_schema"]
+__all__ = [
+    "check_consumer_schema",
+    "declared",
+    "handle_get_or_create_schema",
+    "handle_get_schema",
+    "register_producer_schema",
+]
 
 _VERSION_BYTES: Final = 8
 _TYPES: Final = {
@@ -70,10 +78,13 @@ def _version_bytes(version: int) -> bytes:
     return version.to_bytes(_VERSION_BYTES, "big")
 
 
-def register_producer_schema(link: Link, topic: Topic, message: SchemaMessage | None) -> Pending[bytes]:
+def register_producer_schema(
+    link: Link, topic: Topic | VolatileDeclaration, message: SchemaMessage | None
+) -> Pending[bytes]:
     """Register what a producer writes by.
 
     Args:
+        topic: what it writes to; of a topic that keeps nothing, what is declared of it.
         message: None, or of no type, for a producer without a schema.
 
     Returns:
@@ -93,8 +104,13 @@ def register_producer_schema(link: Link, topic: Topic, message: SchemaMessage | 
     return registered.then(_version_bytes)
 
 
-def check_consumer_schema(link: Link, topic: Topic, message: SchemaMessage | None) -> Pending[None]:
+def check_consumer_schema(
+    link: Link, topic: Topic | VolatileDeclaration, message: SchemaMessage | None
+) -> Pending[None]:
     """Check that a consumer can read a topic; on one that is new and has no schema, its own becomes the topic's.
+
+    Args:
+        topic, message: as for `register_producer_schema`.
 
     Returns:
         Fails with IncompatibleSchema, InvalidSchema, MetadataFailed.
@@ -105,13 +121,30 @@ def check_consumer_schema(link: Link, topic: Topic, message: SchemaMessage | Non
     schemas = link.broker.schemas
     policies = link.broker.namespaces.get(topic.name.tenant, topic.name.namespace).policies
     if schemas.latest(topic.id) is None:
-        written = any(partition.log.end_offset for partition in topic.partitions)
-        producers = any(True for p in topic.partitions for _ in link.broker.producers.of(topic.id, p.index))
-        if written or producers:
+        if _written(link, topic):
             raise IncompatibleSchema("the topic has messages or producers, and no schema")
         registered = schemas.register(topic.id, schema, policies.schema_compatibility)
         return registered.then(lambda _: None)
     return schemas.check_consumer(topic.id, schema, policies.schema_compatibility)
+
+
+def _written(link: Link, topic: Topic | VolatileDeclaration) -> bool:
+    """Whether a topic has messages, or somebody who writes some."""
+    producers = link.broker.producers
+    if isinstance(topic, VolatileDeclaration):
+        used = (one for one in link.broker.volatile if one.base == topic.name)
+        return any(True for one in used for _ in producers.of(one.id, 0))
+    if any(partition.log.end_offset for partition in topic.partitions):
+        return True
+    return any(True for partition in topic.partitions for _ in producers.of(topic.id, partition.index))
+
+
+def declared(link: Link, name: PulsarName, message: SchemaMessage | None) -> Pending[VolatileDeclaration | None]:
+    """What is declared of a topic that keeps nothing; one that is not is declared if there is a schema to keep."""
+    declarations = link.broker.volatile.declarations
+    if message is None or _read(message) is None:
+        return settled(declarations.find(name.base))
+    return declarations.declare(name.base).then(lambda found: found)
 
 
 def handle_get_schema(link: Link, command: CommandGetSchema) -> None:
@@ -119,9 +152,13 @@ def handle_get_schema(link: Link, command: CommandGetSchema) -> None:
     try:
         name = parse_name(command.topic)
         topics = link.broker.topics
-        topic = topics.by_name(name.topic) or topics.by_name(name.base)
-        found = None if topic is None else _find(link, topic, command)
-        if topic is None or found is None:
+        topic: Topic | VolatileDeclaration | None
+        if name.persistent:
+            topic = topics.by_name(name.topic) or topics.by_name(name.base)
+        else:
+            topic = link.broker.volatile.declarations.find(name.base)
+        found = None if topic is None else _find(link, topic.id, command)
+        if found is None:
             raise UnknownSchema("the topic has no such schema")
     except MillstreamError as error:
         link.send(
@@ -145,12 +182,12 @@ def handle_get_schema(link: Link, command: CommandGetSchema) -> None:
     )
 
 
-def _find(link: Link, topic: Topic, command: CommandGetSchema) -> SchemaVersion | None:
+def _find(link: Link, topic_id: UUID, command: CommandGetSchema) -> SchemaVersion | None:
     if not command.HasField("schema_version"):
-        return link.broker.schemas.latest(topic.id)
+        return link.broker.schemas.latest(topic_id)
     if len(command.schema_version) != _VERSION_BYTES:
         raise IncompatibleSchema(f"a version of a schema is {_VERSION_BYTES} bytes")
-    return link.broker.schemas.find(topic.id, int.from_bytes(command.schema_version, "big"))
+    return link.broker.schemas.find(topic_id, int.from_bytes(command.schema_version, "big"))
 
 
 def handle_get_or_create_schema(link: Link, command: CommandGetOrCreateSchema) -> None:
@@ -167,7 +204,13 @@ def handle_get_or_create_schema(link: Link, command: CommandGetOrCreateSchema) -
             )
         )
 
-    registered = link_place(link, command.topic).chain(
-        lambda place: register_producer_schema(link, place.topic, command.schema)
-    )
-    registered.settle(answer, refuse)
+    def register() -> Pending[bytes]:
+        name = parse_name(command.topic)
+        if name.persistent:
+            placed = link_place(link, command.topic)
+            return placed.chain(lambda place: register_producer_schema(link, place.topic, command.schema))
+        check_creation(link, name, create=True)
+        found = link.broker.volatile.declarations.declare(name.base)
+        return found.chain(lambda topic: register_producer_schema(link, topic, command.schema))
+
+    Pending.attempt(register).settle(answer, refuse)

@@ -21,6 +21,7 @@ from millstream.sessions.pulsar.inspector import EntryInspector
 from millstream.sessions.pulsar.link import Link
 from millstream.sessions.pulsar.names import PulsarName, parse_name, topic_text
 from millstream.sessions.pulsar.remembered import Remembered
+from millstream.sessions.pulsar.schemas import check_consumer_schema, declared
 from millstream.sessions.pulsar.subscribe import check_consumer_count
 from millstream.sessions.pulsar.subscribe_request import KINDS, check_subscribe, key_shared_policy, message_encoder
 from millstream.sessions.pulsar.volatile_producers import enter_topic
@@ -178,9 +179,16 @@ def handle_subscribe(link: Link, command: CommandSubscribe) -> None:
             return None
         return CommandSuccess(request_id=command.request_id)
 
-    connecting = Pending.attempt(lambda: _connect(linked, command, _request(link, command, name, topic)))
+    checked = Pending.attempt(lambda: _check_schema(link, name, command))
+    connecting = checked.chain(lambda _: _connect(linked, command, _request(link, command, name, topic)))
     connecting.when_done(forget)
     link.answer(command.request_id, connecting, enter)
+
+
+def _check_schema(link: Link, name: PulsarName, command: CommandSubscribe) -> Pending[None]:
+    schema = command.schema if command.HasField("schema") else None
+    found = declared(link, name, schema)
+    return found.chain(lambda topic: settled(None) if topic is None else check_consumer_schema(link, topic, schema))
 
 
 def _request(link: Link, command: CommandSubscribe, name: PulsarName, topic: VolatileTopic) -> Subscribing:

@@ -7,16 +7,18 @@ way gets the id (-1, -1), as from Apache Pulsar.
 
 from typing import Final
 
+from millstream.broker.errors import UnknownTopic
 from millstream.broker.producers import AccessMode, Producer
 from millstream.broker.volatile import VolatileTopic
 from millstream.model.errors import MillstreamError
 from millstream.model.frame import read_frame_header
-from millstream.model.pending import Pending
+from millstream.model.pending import Pending, settled
 from millstream.sessions.pulsar.errors import NotAllowed
 from millstream.sessions.pulsar.link import Link
 from millstream.sessions.pulsar.message_ids import NO_REQUEST
 from millstream.sessions.pulsar.names import PulsarName, parse_name
 from millstream.sessions.pulsar.producers import access_mode, check_producer_count
+from millstream.sessions.pulsar.schemas import declared, register_producer_schema
 from millstream.sessions.pulsar.topics import check_creation
 from millstream.sessions.pulsar.transaction_ids import has_transaction
 from millstream.wire.pulsar.entry import check_entry
@@ -28,6 +30,7 @@ from millstream.wire.pulsar.pulsar_pb2 import (
     CommandProducerSuccess,
     CommandSend,
 )
+from millstream.wire.pulsar.pulsar_pb2 import Schema as SchemaMessage
 from millstream.wire.pulsar.stored_frame import build_frame
 
 __all__ = ["VolatileProducer", "enter_topic", "handle_producer", "send_volatile"]
@@ -55,6 +58,7 @@ class VolatileProducer:
         self.topic = topic
         self.shown = shown
         self.producer = producer
+        self.schema_version = b""
         self.ready = False
         self.gone = False
 
@@ -87,7 +91,10 @@ def enter_topic(link: Link, name: PulsarName, *, create: bool = True) -> Volatil
         UnknownTopic, NamespaceError: it is not there, and none is made.
     """
     broker = link.broker
-    if broker.volatile.find(name.topic) is None:
+    partitions = broker.volatile.declarations.partitions(name.base)
+    if partitions and (name.partition is None or name.partition >= partitions):
+        raise UnknownTopic(f"{name.base.name} has the partitions 0 to {partitions - 1}: there is no topic {name}")
+    if not partitions and broker.volatile.find(name.topic) is None:
         check_creation(link, name, create=create)
     return broker.volatile.enter(name.topic, name.partition or 0)
 
@@ -121,14 +128,15 @@ def handle_producer(link: Link, command: CommandProducer) -> None:
     linked = VolatileProducer(link, number, topic, -1 if name.partition is None else name.partition, producer)
     link.producers[number] = linked
 
-    def enter(_: None) -> None:
+    def enter(schema_version: bytes) -> None:
         if not linked.gone:
             if there is not None:
                 there.close()
             linked.ready = True
+            linked.schema_version = schema_version
             _succeed(linked, command)
 
-    def forget(entering: Pending[None]) -> None:
+    def forget(entering: Pending[bytes]) -> None:
         try:
             entering.result()
         except MillstreamError:
@@ -138,7 +146,9 @@ def handle_producer(link: Link, command: CommandProducer) -> None:
             if link.producers.get(number) is linked:
                 del link.producers[number]
 
-    entering = link.broker.producers.connect(topic.id, 0, producer)
+    schema = command.schema if command.HasField("schema") else None
+    registered = Pending.attempt(lambda: _register_schema(link, name, schema))
+    entering = registered.chain(lambda version: _connect(linked, version))
     if not entering.done and mode is AccessMode.WAIT_FOR_EXCLUSIVE:
         link.send(
             CommandProducerSuccess(request_id=command.request_id, producer_name=producer.name, producer_ready=False)
@@ -147,12 +157,24 @@ def handle_producer(link: Link, command: CommandProducer) -> None:
     link.answer(command.request_id, entering.then(enter), lambda _: None)
 
 
+def _connect(linked: VolatileProducer, schema_version: bytes) -> Pending[bytes]:
+    if linked.gone:  # while its schema was being kept
+        return settled(schema_version)
+    connected = linked.link.broker.producers.connect(linked.topic.id, 0, linked.producer)
+    return connected.then(lambda _: schema_version)
+
+
+def _register_schema(link: Link, name: PulsarName, schema: SchemaMessage | None) -> Pending[bytes]:
+    found = declared(link, name, schema)
+    return found.chain(lambda topic: settled(b"") if topic is None else register_producer_schema(link, topic, schema))
+
+
 def _succeed(linked: VolatileProducer, command: CommandProducer) -> None:
     producer = linked.producer
     answer = CommandProducerSuccess(
         request_id=command.request_id,
         producer_name=producer.name,
-        schema_version=b"",  # the Java client fails where the field is not set at all
+        schema_version=linked.schema_version,  # the Java client fails where the field is not set at all
         producer_ready=True,
     )
     if producer.topic_epoch is not None:

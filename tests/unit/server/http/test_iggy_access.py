@@ -50,7 +50,7 @@ def test_tokens_of_others_are_refused(claims: dict[str, str]) -> None:
     with pytest.raises(NoAccess):
         tokens.check(jwt.encode(good, b"another key, of as many bytes...", algorithm="HS256"))
     with pytest.raises(NoAccess):
-        tokens.check(jwt.encode(good, None, algorithm="none"))
+        tokens.check(jwt.encode(good, "", algorithm="none"))
     if claims:
         changed = {name: value for name, value in {**good, **claims}.items() if value is not None}
         with pytest.raises(NoAccess):

@@ -145,6 +145,34 @@ def test_topics_that_are_not_persistent_are_there_while_anybody_is_connected(adm
     admin.refused(404, "GET", "/admin/v2/non-persistent/public/nowhere/t/partitions")
 
 
+def test_a_partitioned_topic_that_keeps_nothing(admin: Admin, unique: Unique) -> None:
+    base, name = "/admin/v2/non-persistent/public/default", unique("volatile")
+    admin.refused(409, "POST", f"{base}/{name}/partitions", 3)
+    admin.refused(406, "PUT", f"{base}/{name}/partitions", 0)
+    admin.refused(406, "PUT", f"{base}/{name}/partitions", 10**9)
+    admin.done("PUT", f"{base}/{name}/partitions", 2)
+    admin.refused(409, "PUT", f"{base}/{name}/partitions", 2)
+    admin.refused(409, "PUT", f"{base}/{name}")
+    assert admin("GET", f"{base}/{name}/partitions")["partitions"] == 2
+    assert f"non-persistent://public/default/{name}" in admin("GET", f"{base}/partitioned")
+    admin.refused(422, "POST", f"{base}/{name}/partitions", 1)
+    admin.done("POST", f"{base}/{name}/partitions", 3)
+    assert admin("GET", f"{base}/{name}/partitions")["partitions"] == 3
+    admin.done("DELETE", f"{base}/{name}/partitions")
+    admin.refused(404, "DELETE", f"{base}/{name}/partitions")
+    assert admin("GET", f"{base}/{name}/partitions")["partitions"] == 0
+
+
+def test_a_namespace_with_a_partitioned_topic_that_keeps_nothing(admin: Admin, unique: Unique) -> None:
+    space = unique("volatile-space")
+    admin.done("PUT", f"/admin/v2/namespaces/public/{space}")
+    admin.done("PUT", f"/admin/v2/non-persistent/public/{space}/t/partitions", 2)
+    admin.refused(409, "DELETE", f"/admin/v2/namespaces/public/{space}")
+    admin.done("DELETE", f"/admin/v2/namespaces/public/{space}?force=true")
+    admin.done("PUT", f"/admin/v2/namespaces/public/{space}")
+    assert admin("GET", f"/admin/v2/non-persistent/public/{space}/partitioned") == []
+
+
 def test_names_with_anything_in_them(admin: Admin, unique: Unique) -> None:
     name = unique("a b€")
     quoted = name.replace(" ", "%20").replace("€", "%E2%82%AC")
