@@ -13,7 +13,8 @@ _numbers = itertools.count()
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """A real server process, shared by the whole run. Nothing in it may go wrong unseen."""
-    with serving(str(tmp_path_factory.mktemp("server") / "data")) as server:
+    settings = ["listener.recognition.timeout.ms=1000"]
+    with serving(str(tmp_path_factory.mktemp("server") / "data"), settings=settings) as server:
         yield server
         assert "internal error" not in server.log()
         assert "Traceback" not in server.log()

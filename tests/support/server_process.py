@@ -51,17 +51,28 @@ class ServerProcess:
 
 
 def command(data_dir: str, listen: str = "kafka=127.0.0.1:0", settings: Sequence[str] = ()) -> list[str]:
-    """The command line of a server."""
+    """The command line of a server; several listeners stand side by side, with spaces between."""
+    listens = [word for one in listen.split() for word in ("--listen", one)]
     sets = [word for setting in settings for word in ("--set", setting)]
-    return [sys.executable, "-m", "millstream.cli.main", "serve", "--data-dir", data_dir, "--listen", listen, *sets]
+    return [sys.executable, "-m", "millstream.cli.main", "serve", "--data-dir", data_dir, *listens, *sets]
 
 
-def start(data_dir: str, listen: str = "kafka=127.0.0.1:0", settings: Sequence[str] = ()) -> ServerProcess:
-    """Start a server and wait until it can serve."""
+def start(
+    data_dir: str, listen: str = "kafka=127.0.0.1:0", settings: Sequence[str] = (), files_max: int = 0
+) -> ServerProcess:
+    """Start a server and wait until it can serve.
+
+    Args:
+        data_dir: its data directory.
+        listen: as for `command`.
+        settings: KEY=VALUE, each.
+        files_max: how many files it may have open; 0 for as many as this process may.
+    """
+    limited = ["prlimit", f"--nofile={files_max}:{files_max}"] if files_max else []
     log_path = data_dir.rstrip("/") + ".log"
     with open(log_path, "a") as log:
         process = subprocess.Popen(
-            command(data_dir, listen, settings),
+            [*limited, *command(data_dir, listen, settings)],
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,

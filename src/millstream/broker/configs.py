@@ -5,54 +5,15 @@ documentation print. A topic's setting falls back to the server setting that is 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
-from millstream.broker.errors import InvalidConfig
+from millstream.broker.config_keys import LONG_MAX as _LONG_MAX
+from millstream.broker.config_keys import ConfigKey, Kind, check_configs, parse_value
 
 __all__ = ["BROKER_CONFIGS", "TOPIC_CONFIGS", "ConfigKey", "Kind", "check_configs", "parse_value"]
 
 _INT_MAX: Final = 2**31 - 1
-_LONG_MAX: Final = 2**63 - 1
 _HOUR_MS: Final = 3600 * 1000
-
-
-class Kind(Enum):
-    """The type of a setting's value."""
-
-    BOOLEAN = "boolean"
-    STRING = "string"
-    INT = "int"
-    LONG = "long"
-    DOUBLE = "double"
-    LIST = "list"
-
-
-@dataclass(frozen=True, slots=True)
-class ConfigKey:
-    """One setting.
-
-    Args:
-        name: as users write it.
-        kind: the type of its value.
-        default: its value where nobody sets it.
-        doc: one sentence for users, with the unit.
-        low, high: the bounds of a number, both included.
-        choices: the words that are allowed, if not all are.
-        server_name: for a topic's setting, the server setting that is its default.
-        obeyed: whether this server acts on it; others are kept and described for clients that set them.
-    """
-
-    name: str
-    kind: Kind
-    default: str
-    doc: str
-    low: int = 0
-    high: int = _LONG_MAX
-    choices: tuple[str, ...] = ()
-    server_name: str | None = None
-    obeyed: bool = True
 
 
 def _table(*keys: ConfigKey) -> dict[str, ConfigKey]:
@@ -345,11 +306,36 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
         high=1,
     ),
     ConfigKey(
+        "listener.pinned",
+        Kind.STRING,
+        "",
+        "Listeners that take the protocol of their name only, comma-separated; any other recognises what its clients "
+        "speak.",
+    ),
+    ConfigKey(
+        "listener.recognition.timeout.ms",
+        Kind.INT,
+        "10000",
+        "ms in which a client must have said enough to be recognised: from its first byte on a listener with a "
+        "protocol of its own, which it is taken to speak then; from the start on the listener any, which ends the "
+        "connection.",
+        low=1,
+        high=_INT_MAX,
+    ),
+    ConfigKey(
         "log.retention.check.interval.ms",
         Kind.LONG,
         "60000",
         "ms between two looks for segments to delete and for offsets to forget.",
         low=1,
+    ),
+    ConfigKey(
+        "max.connections",
+        Kind.INT,
+        str(_INT_MAX),
+        "Connections that may be open; at most three quarters of the files that the server may open besides its own.",
+        low=1,
+        high=_INT_MAX,
     ),
     ConfigKey(
         "max.incremental.fetch.session.cache.slots",
@@ -442,6 +428,15 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
         "offset.metadata.max.bytes", Kind.INT, "4096", "Bytes of text that may be kept with an offset.", high=_INT_MAX
     ),
     ConfigKey(
+        "translation.cache.bytes",
+        Kind.INT,
+        str(32 * 1024 * 1024),
+        "Bytes of batches that are kept as readers of other protocols than their writer's were given them, so that "
+        "the next reader costs no translation; 0 for none.",
+        low=0,
+        high=_INT_MAX,
+    ),
+    ConfigKey(
         "offsets.retention.minutes",
         Kind.INT,
         "10080",
@@ -458,6 +453,36 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
         high=_INT_MAX,
     ),
     ConfigKey(
+        "sasl.enabled.mechanisms",
+        Kind.LIST,
+        "",
+        "By what Kafka clients must show who they are before anything else; empty to let everybody in. Clients of "
+        "other protocols are not asked.",
+        choices=("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"),
+    ),
+    ConfigKey(
+        "sasl.users.file",
+        Kind.STRING,
+        "",
+        "Users and their passwords, a line NAME:PASSWORD each; more are made with AlterUserScramCredentials.",
+    ),
+    ConfigKey(
+        "transaction.max.timeout.ms",
+        Kind.INT,
+        "900000",
+        "ms that a Kafka client may ask for its transactions to be open; readers of what is committed wait as long.",
+        low=1,
+        high=_INT_MAX,
+    ),
+    ConfigKey(
+        "transactional.id.expiration.ms",
+        Kind.INT,
+        "604800000",
+        "ms for which a transactional id without a transaction is remembered.",
+        low=1,
+        high=_INT_MAX,
+    ),
+    ConfigKey(
         "socket.request.max.bytes",
         Kind.INT,
         str(100 * 1024 * 1024),
@@ -465,6 +490,22 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
         low=1,
         high=_INT_MAX,
     ),
+    ConfigKey(
+        "tls.certificate.file",
+        Kind.STRING,
+        "",
+        "The server's certificate, and those between it and its root, in PEM; with it every listener takes TLS too.",
+    ),
+    ConfigKey(
+        "tls.client.ca.file",
+        Kind.STRING,
+        "",
+        "The authorities of which TLS clients must show a certificate, in PEM; empty to ask for none.",
+    ),
+    ConfigKey(
+        "tls.key.file", Kind.STRING, "", "The private key of the certificate, in PEM, if it is not in the same file."
+    ),
+    ConfigKey("tls.required", Kind.BOOLEAN, "false", "Whether connections without TLS are refused."),
     ConfigKey(
         "zookeeper.connect",
         Kind.STRING,
@@ -474,59 +515,3 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
     ),
     *_topic_defaults(),
 )
-
-_BOOLEANS: Final = {"true": True, "false": False}
-
-
-def parse_value(key: ConfigKey, text: str) -> str | int | float | bool | tuple[str, ...]:
-    """The value that a text means for a key.
-
-    Raises:
-        InvalidConfig: the key does not take it; the message names the key and says what it takes.
-    """
-    match key.kind:
-        case Kind.BOOLEAN:
-            value = _BOOLEANS.get(text.strip().lower())
-            if value is None:
-                raise InvalidConfig(f"{key.name} is true or false, not {text!r}")
-            return value
-        case Kind.INT | Kind.LONG:
-            return _bounded(key, text, int)
-        case Kind.DOUBLE:
-            return _bounded(key, text, float)
-        case Kind.LIST:
-            items = tuple(item.strip() for item in text.split(",") if item.strip())
-            if not items or any(item not in key.choices for item in items):
-                raise InvalidConfig(f"{key.name} is a list of {', '.join(key.choices)}, not {text!r}")
-            return items
-        case Kind.STRING:
-            if key.choices and text not in key.choices:
-                raise InvalidConfig(f"{key.name} is one of {', '.join(key.choices)}, not {text!r}")
-            return text
-
-
-def _bounded(key: ConfigKey, text: str, convert: type[int] | type[float]) -> int | float:
-    try:
-        if "_" in text:  # which Python would take, and nobody else
-            raise ValueError
-        value = convert(text.strip())
-    except ValueError:
-        raise InvalidConfig(f"{key.name} is a number, not {text!r}") from None
-    if not key.low <= value <= key.high:
-        raise InvalidConfig(f"{key.name} lies between {key.low} and {key.high}, and {text} does not")
-    return value
-
-
-def check_configs(table: Mapping[str, ConfigKey], configs: Mapping[str, str | None]) -> None:
-    """Check keys and values that somebody sets.
-
-    Raises:
-        InvalidConfig: the first key that is unknown, or whose value it does not take.
-    """
-    for name, text in configs.items():
-        key = table.get(name)
-        if key is None:
-            raise InvalidConfig(f"there is no setting {name}")
-        if text is None:
-            raise InvalidConfig(f"{name} has no value")
-        parse_value(key, text)

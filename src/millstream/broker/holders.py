@@ -39,6 +39,8 @@ class Holder:
 
 Source = Callable[[str], Iterable[Holder]]
 """Gives the readers under a name."""
+Names = Callable[[], Iterable[tuple[str, bool]]]
+"""Gives names under which clients of a protocol may read, each with whether any do; one may come several times."""
 UnderWay = Callable[[str], Iterable[Pending[None]]]
 """Gives what moves the positions under a name and does not last yet, so that others do not see it."""
 
@@ -54,11 +56,23 @@ class Holders:
         self._several = several
         self._sources: dict[str, Source] = {}
         self._under_way: dict[str, UnderWay] = {}
+        self._names: dict[str, Names] = {}
 
-    def register(self, protocol: str, source: Source, under_way: UnderWay = lambda _: ()) -> None:
+    def register(
+        self, protocol: str, source: Source, under_way: UnderWay = lambda _: (), names: Names = lambda: ()
+    ) -> None:
         """Ask for the readers of a protocol from now on; a second source takes the place of the first."""
         self._sources[protocol] = source
         self._under_way[protocol] = under_way
+        self._names[protocol] = names
+
+    def names(self) -> dict[str, bool]:
+        """Names under which clients may read, and for each whether any do, as the protocols list them."""
+        found: dict[str, bool] = {}
+        for source in self._names.values():
+            for name, held in source():
+                found[name] = held or found.get(name, False)
+        return found
 
     def of(self, name: str, *, besides: str = "") -> list[Holder]:
         """The readers under a name, but for those of one protocol."""

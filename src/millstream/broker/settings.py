@@ -55,6 +55,7 @@ class BrokerSettings:
         self.configs = dict(configs)
         advertised: str = self._value("advertised.listeners")
         self.advertised_listeners = [one for one in advertised.split(",") if one.strip()]
+        self.connections_max: int = self._value("max.connections")
         self.connections_max_idle_ms: int = self._value("connections.max.idle.ms")
         self.auto_create_topics: bool = self._value("auto.create.topics.enable")
         self.fsync: bool = self._value("durability") == "fsync"
@@ -71,6 +72,8 @@ class BrokerSettings:
         self.kafka07_broker_id: int = self._value("kafka07.broker.id")
         self.kafka07_magic: int = self._value("kafka07.magic")
         self.message_payload_bytes_max: int = self._value("max.message.size")
+        self.recognition_limit_ms: int = self._value("listener.recognition.timeout.ms")
+        self.tls_required: bool = self._value("tls.required")
         self.retention_check_interval_ms: int = self._value("log.retention.check.interval.ms")
         self.fetch_sessions_max: int = self._value("max.incremental.fetch.session.cache.slots")
         self.partitions: int = self._value("num.partitions")
@@ -85,7 +88,11 @@ class BrokerSettings:
             take_over_delay_ms=self._value("subscription.take.over.delay.ms"),
         )
         self.producer_expiration_ms: int = self._value("producer.id.expiration.ms")
+        self.sasl_mechanisms: tuple[str, ...] = self._value("sasl.enabled.mechanisms")
         self.request_bytes_max: int = self._value("socket.request.max.bytes")
+        self.transaction_timeout_max_ms: int = self._value("transaction.max.timeout.ms")
+        self.transactional_id_expiration_ms: int = self._value("transactional.id.expiration.ms")
+        self.translation_cache_bytes: int = self._value("translation.cache.bytes")
         self.zookeeper_hosts: str = self._value("zookeeper.connect")
 
     def text(self, name: str) -> str:

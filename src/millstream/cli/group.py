@@ -28,7 +28,9 @@ group = typer.Typer(
 )
 
 _LIST_EPILOG: Final = """\
-The columns are name, state, members and protocol type. Groups of other kinds than consumers are not listed.
+The columns are name, state, members, protocol type and assignor. Subscriptions and groups of other protocols are
+listed as well: a group and a subscription of one name are one position. While clients of another protocol have it,
+that protocol is the assignor (pulsar, iggy).
 
 \b
 Examples:
@@ -36,8 +38,9 @@ Examples:
   millstream group list --json | jq -r '.[] | select(.members == 0).name'
 """
 _DESCRIBE_EPILOG: Final = """\
-Lag is the number of records between the committed offset and the end. Each line starts with its kind (group,
-member, partition) when the output is not a terminal.
+Lag is the number of records between the committed offset and the end. Clients of other protocols that read under
+the name are members too, each with its protocol in front of its name, and the assignor names the protocol. Each line
+starts with its kind (group, member, partition) when the output is not a terminal.
 
 \b
 Examples:
@@ -61,20 +64,21 @@ def list_(
             raise KafkaException(listing.errors[0])
         names = sorted(each.group_id for each in listing.valid)
         descriptions = _describe(admin, names) if names else {}
-    columns = ("name", "state", "members", "protocol_type")
+    columns = ("name", "state", "members", "protocol_type", "assignor")
     rows = [
         (
             name,
             _state(descriptions[name]),
             len(descriptions[name].members),
             None if descriptions[name].is_simple_consumer_group else "consumer",
+            descriptions[name].partition_assignor or None,
         )
         for name in names
     ]
     if as_json:
         print_json([dict(zip(columns, row, strict=True)) for row in rows])
     else:
-        print_rows(("group", "state", "members", "protocol type"), rows)
+        print_rows(("group", "state", "members", "protocol type", "assignor"), rows)
 
 
 @group.command("describe", epilog=_DESCRIBE_EPILOG)

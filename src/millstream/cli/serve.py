@@ -56,8 +56,8 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME=HOST:PORT",
         action="append",
         default=[],
-        help="Where to listen, may be repeated; port 0 takes a free one. NAME is kafka, kafka07, pulsar, iggy, http, "
-        "or any for all of them.  [default: each on its usual port of 127.0.0.1]",
+        help="Where to listen, may be repeated; port 0 takes a free one. NAME is kafka, kafka07, pulsar, iggy, http "
+        "or any; each takes clients of all protocols.  [default: all but any, on their usual ports of 127.0.0.1]",
     )
     option("--set", metavar="KEY=VALUE", action="append", default=[], help="A setting; may be repeated.")
     option("--config", metavar="FILE", help="A TOML file with data-dir, listen and [settings].")

@@ -21,6 +21,7 @@ from typing import Any, Final
 from millstream.broker.errors import InvalidConfig
 from millstream.broker.settings import BrokerSettings
 from millstream.server.errors import BadSetting
+from millstream.server.tls import TlsFiles
 
 __all__ = ["DEFAULT_DATA_DIR", "LISTENER_NAMES", "Address", "ServerConfig", "parse_listen"]
 
@@ -37,6 +38,8 @@ LISTENER_NAMES: Final[Mapping[str, int | None]] = {
 _FILE_KEYS: Final = {"data-dir", "listen", "settings"}
 _SECRET_BYTES_MIN: Final = 32
 _SECRET_BYTES_MAX: Final = 4096
+_USERS_BYTES_MAX: Final = 1024 * 1024
+"""Characters of the file of users: some ten thousand of them, which are held in memory."""
 _PORT_MAX: Final = 65535
 _PORT_DIGITS: Final = 5
 
@@ -62,6 +65,9 @@ class ServerConfig:
         settings: the broker's settings, checked.
         advertised: where clients are told to connect, by the listener's name, if that is not where it listens.
         token_secret: what the tokens of Pulsar clients are signed with; None lets everyone in.
+        pinned: the listeners that take their own protocol only, by name.
+        tls: where the certificate is; None to refuse TLS.
+        passwords: of the users that Kafka clients may show to be, by name.
     """
 
     data_dir: str = DEFAULT_DATA_DIR
@@ -71,6 +77,9 @@ class ServerConfig:
     settings: BrokerSettings = field(default_factory=lambda: BrokerSettings({}))
     advertised: Mapping[str, Address] = field(default_factory=dict)
     token_secret: bytes | None = None
+    pinned: frozenset[str] = frozenset()
+    tls: TlsFiles | None = None
+    passwords: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -115,6 +124,10 @@ class ServerConfig:
             settings=broker,
             advertised=dict(parse_listen(text.strip()) for text in broker.advertised_listeners),
             token_secret=_read_secret(broker.text("pulsar.token.secret.file")),
+            # Clients of other protocols show nothing, and are not to come in where Kafka's must.
+            pinned=_pinned(broker.text("listener.pinned")) | ({"kafka"} if broker.sasl_mechanisms else set()),
+            tls=_tls_files(broker),
+            passwords=_read_users(broker.text("sasl.users.file")),
         )
 
 
@@ -134,6 +147,24 @@ def parse_listen(text: str) -> tuple[str, Address]:
     if not port.isdecimal() or len(port) > _PORT_DIGITS or int(port) > _PORT_MAX:
         raise BadSetting(f"a port is a number up to {_PORT_MAX}, not {port!r}")
     return name, Address(host.strip("[]") or "127.0.0.1", int(port))
+
+
+def _pinned(text: str) -> frozenset[str]:
+    names = frozenset(name.strip() for name in text.split(",") if name.strip())
+    known = [name for name, port in LISTENER_NAMES.items() if port]
+    for name in sorted(names.difference(known)):
+        raise BadSetting(f"listener.pinned is a list of {', '.join(known)}, and {name!r} is none of them")
+    return names
+
+
+def _tls_files(settings: BrokerSettings) -> TlsFiles | None:
+    certificate, key = settings.text("tls.certificate.file"), settings.text("tls.key.file")
+    client_ca = settings.text("tls.client.ca.file")
+    if certificate:
+        return TlsFiles(certificate, key, client_ca)
+    if key or client_ca or settings.tls_required:
+        raise BadSetting("TLS wants a certificate: set tls.certificate.file")
+    return None
 
 
 def _read_file(path: str) -> dict[str, Any]:
@@ -169,6 +200,29 @@ def _read_secret(path: str) -> bytes | None:
     if len(secret) < _SECRET_BYTES_MIN:
         raise BadSetting(f"the secret in {path} has {len(secret)} bytes; HS256 wants {_SECRET_BYTES_MIN} at least")
     return secret
+
+
+def _read_users(path: str) -> dict[str, str]:
+    """The users of a file, a line NAME:PASSWORD each; empty lines and those that begin with # count for nothing."""
+    if not path:
+        return {}
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = file.read(_USERS_BYTES_MAX + 1)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise BadSetting(f"sasl.users.file {path} cannot be read: {reason}") from None
+    if len(lines) > _USERS_BYTES_MAX:
+        raise BadSetting(f"sasl.users.file {path} is larger than {_USERS_BYTES_MAX} characters")
+    users: dict[str, str] = {}
+    for number, line in enumerate(lines.splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        name, colon, password = line.partition(":")
+        if not (name and colon and password) or name in users:
+            raise BadSetting(f"sasl.users.file {path}, line {number}: a line is NAME:PASSWORD, each name once")
+        users[name] = password
+    return users
 
 
 def _text(value: object) -> str:

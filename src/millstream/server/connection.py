@@ -45,11 +45,12 @@ class Owner(Protocol):
     def closed(self, connection: "FramedConnection") -> None:
         """A connection has ended."""
 
-    def endpoint(self, listener: str, local_host: str) -> Endpoint | None:
+    def endpoint(self, listener: str, local_host: str, protocol: str) -> Endpoint | None:
         """Where a peer is told to reach a listener; see `Peer.endpoint`.
 
         Args:
             local_host: the address by which that peer came.
+            protocol: what it speaks.
         """
 
 
@@ -59,9 +60,11 @@ class FramedConnection(asyncio.BufferedProtocol):
     Args:
         service: makes its session.
         owner: keeps track of it.
+        protocol: what it speaks, by the name of the listener.
     """
 
-    def __init__(self, service: Service, owner: Owner) -> None:
+    def __init__(self, service: Service, owner: Owner, protocol: str = "") -> None:
+        self.protocol = protocol
         self._service = service
         self._owner = owner
         self._loop = asyncio.get_running_loop()
@@ -103,9 +106,10 @@ class FramedConnection(asyncio.BufferedProtocol):
 
     def take(self, head: bytes) -> None:
         """Take the first bytes, which something else has read to see what the peer speaks."""
-        self._buffer = bytearray(max(len(head), _BUFFER_BYTES_FIRST))
+        if len(head) > len(self._buffer):
+            self._buffer = bytearray(len(head))
+            self._read_until = len(head)
         self._buffer[: len(head)] = head
-        self._read_until = len(self._buffer)
         self.buffer_updated(len(head))
 
     def eof_received(self) -> bool:
@@ -282,7 +286,7 @@ class FramedConnection(asyncio.BufferedProtocol):
 
     def endpoint(self, listener: str) -> Endpoint | None:
         """Where this peer is told to reach a listener; see `Peer.endpoint`."""
-        return self._owner.endpoint(listener, self._local_host)
+        return self._owner.endpoint(listener, self._local_host, self.protocol)
 
     def send(self, buffers: list[Buffer]) -> None:
         """Write at once, whatever answers are due."""
@@ -310,14 +314,19 @@ class FramedConnection(asyncio.BufferedProtocol):
         return max(ROOM_BYTES - self._transport.get_write_buffer_size() - self._ready_bytes, 0)
 
     @property
+    def reading(self) -> bool:
+        """Whether what the peer sends is read."""
+        return not self._reading_paused
+
+    @property
     def closing(self) -> bool:
         """Whether it ends once the peer has taken what was written to it."""
         return self._closing
 
     @property
     def waiting(self) -> int:
-        """Answers that the peer waits for."""
-        return len(self._answers)
+        """Answers that the peer waits for, and what holds it."""
+        return len(self._answers) + self._holds
 
     # The end
 

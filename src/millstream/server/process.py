@@ -34,7 +34,7 @@ def set_up_logging(level: str) -> None:
 
 
 def run(config: ServerConfig, announce: Callable[[str], None]) -> None:
-    """Serve until SIGTERM or SIGINT.
+    """Serve until SIGTERM or SIGINT. SIGHUP reads the certificate again, if there is one.
 
     Args:
         config: what to serve.
@@ -54,6 +54,8 @@ async def _serve(config: ServerConfig, announce: Callable[[str], None]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     await server.start()
+    if config.tls is not None:
+        loop.add_signal_handler(signal.SIGHUP, server.reload_tls)
     # What there is now stays; what requests make is mostly freed as they end, and seldom in cycles.
     gc.freeze()
     gc.set_threshold(_GC_ALLOCATIONS)

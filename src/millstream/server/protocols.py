@@ -5,6 +5,7 @@ happens before.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -14,8 +15,10 @@ from millstream.server.config import ServerConfig
 from millstream.server.connection import FramedConnection
 from millstream.server.http.connection import HttpConnection
 from millstream.server.listener import Listener
+from millstream.server.opening import OpeningConnection, Reception
 from millstream.server.places import Places
-from millstream.server.recognition import RecognisingConnection
+from millstream.server.recognition import UNKNOWN
+from millstream.server.tls import Tls
 from millstream.sessions.session import Service
 
 if TYPE_CHECKING:
@@ -25,13 +28,14 @@ if TYPE_CHECKING:
 
 __all__ = ["PROTOCOLS", "Protocols"]
 
+_log = logging.getLogger(__name__)
 HTTP_LANE: Final = "http"
 
 
-def _kafka(broker: Broker, _: ServerConfig) -> Service:
+def _kafka(broker: Broker, config: ServerConfig) -> Service:
     from millstream.sessions.kafka.service import KafkaService
 
-    return KafkaService(broker)
+    return KafkaService(broker, config.passwords)
 
 
 def _kafka07(broker: Broker, _: ServerConfig) -> Service:
@@ -71,6 +75,7 @@ class Protocols:
         places: where clients of each are told to connect.
         config: what the server was started with.
         connections: tells how many are open, by the listener's name.
+        tls: for connections with TLS; None to refuse them.
     """
 
     def __init__(
@@ -79,12 +84,15 @@ class Protocols:
         places: Places,
         config: ServerConfig,
         connections: Callable[[], Mapping[str, int]] = dict,
+        tls: Tls | None = None,
     ) -> None:
+        self._tls = tls
         self._broker = broker
         self._config = config
         self._places = places
         self._connections = connections
         self._services: dict[str, Service] = {}
+        self._failed: set[str] = set()
         self._http: Pending[Callable[[], H11Protocol]] | None = None
 
     def service(self, name: str) -> Service:
@@ -94,16 +102,27 @@ class Protocols:
             service = self._services[name] = PROTOCOLS[name](self._broker, self._config)
         return service
 
-    def connection(self, listener: Listener) -> asyncio.BaseProtocol:
-        """Make the protocol object of a connection that came in on a listener."""
-        if listener.name == "any":
-            return RecognisingConnection(lambda name: self._connection(name, listener), listener)
-        return self._connection(listener.name, listener)
+    def reception(self, listener: Listener) -> Callable[[], asyncio.BaseProtocol]:
+        """What makes the protocol objects of the connections that come in on a listener."""
+        pinned = listener.name in self._config.pinned
+        if pinned and self._tls is None:
+            return lambda: self._connection(listener.name, listener)
+        settings = self._config.settings
+        reception = Reception(
+            home=UNKNOWN if listener.name == "any" else listener.name,
+            pinned=pinned,
+            connection=lambda name: self._connection(name, listener),
+            owner=listener,
+            limit_ms=settings.recognition_limit_ms,
+            size_max=settings.request_bytes_max,
+            tls=self._tls,
+        )
+        return lambda: OpeningConnection(reception)
 
     def _connection(self, name: str, listener: Listener) -> FramedConnection | HttpConnection:
         if name == "http":
             return HttpConnection(self._load_http, listener)
-        return FramedConnection(self.service(name), listener)
+        return FramedConnection(self.service(name), listener, name)
 
     def _load_http(self) -> "Pending[Callable[[], H11Protocol]]":
         """Load the HTTP app, on a thread: it takes a third of a second, and most servers never need it."""
@@ -139,11 +158,15 @@ class Protocols:
 
     def load(self) -> None:
         """Load every protocol that has not been yet, one after the other, in the loop's idle moments."""
-        loop = asyncio.get_running_loop()
-        left = [name for name in PROTOCOLS if name not in self._services]
-        if left:
+        left = [name for name in PROTOCOLS if name not in self._services and name not in self._failed]
+        if not left:
+            return
+        try:
             self.service(left[0])
-            loop.call_soon(self.load)
+        except Exception:  # noqa: BLE001 - ours: loud, and at the cost of that protocol's connections alone
+            self._failed.add(left[0])
+            _log.exception("internal error: the protocol %s cannot be loaded", left[0])
+        asyncio.get_running_loop().call_soon(self.load)
 
     def close(self) -> None:
         """Let nothing of any protocol run any more."""

@@ -2,16 +2,20 @@
 
 import asyncio
 import logging
+import os
 import resource
+import sys
 from typing import Final, TypeVar
 
 from millstream.broker.broker import Broker
 from millstream.model.pending import Pending
 from millstream.server.config import ServerConfig
-from millstream.server.listener import Listener
+from millstream.server.errors import BadSetting
+from millstream.server.listener import ConnectionLimit, Listener
 from millstream.server.places import Places
 from millstream.server.protocols import Protocols
 from millstream.server.runtime import LoopRuntime
+from millstream.server.tls import Tls
 from millstream.server.zookeeper import ZooKeeper
 from millstream.storage.directory import DataDirectory
 from millstream.storage.files import OsFiles
@@ -23,6 +27,7 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 _LOAD_AFTER_S: Final = 0.01
 """Seconds after the start at which protocols are loaded that nobody has used yet: the ready line goes first."""
+_FILES_FREE_MIN: Final = 4
 _DRAIN_S: Final = 5.0
 """Seconds at a stop for peers to take the answers that were written to them."""
 
@@ -41,6 +46,7 @@ class Server:
         self._protocols: Protocols | None = None
         self._listeners: dict[str, Listener] = {}
         self._zookeeper: ZooKeeper | None = None
+        self._tls: Tls | None = None
 
     async def start(self) -> None:
         """Open the data directory and listen.
@@ -48,23 +54,42 @@ class Server:
         Raises:
             MillstreamError: the data directory or an address cannot be used; nothing is left running.
         """
-        _raise_descriptor_limit()
+        files_max = _raise_descriptor_limit()
         settings = self._config.settings
         directory = DataDirectory(OsFiles(), self._config.data_dir)
         runtime = self._runtime = LoopRuntime()
         try:
             store = MetadataStore(runtime, f"sqlite:///{directory.metadata_path}", durable=settings.fsync)
             broker = self._broker = Broker(runtime, directory, store, settings)
-            places = Places(self._config.advertised)
+            if self._config.tls is not None:
+                self._tls = Tls(self._config.tls, required=settings.tls_required)
+            places = Places(
+                self._config.advertised,
+                self._config.pinned,
+                tls=self._tls is not None,
+                plain=not settings.tls_required,
+            )
             protocols = self._protocols = Protocols(
                 broker,
                 places,
                 self._config,
-                lambda: {name: one.connection_count for name, one in self._listeners.items()},
+                self.connection_counts,
+                self._tls,
             )
+            # A quarter is for files of partitions to come: what cannot be opened for them fails their writers.
+            free = max(files_max - len(os.listdir("/proc/self/fd")), _FILES_FREE_MIN)
+            most = min(settings.connections_max, free * 3 // 4)
+            limit = ConnectionLimit(most, lambda: sum(self.connection_counts().values()))
+            open_to_all = self._tls is None or not self._tls.checks_clients
             for name, address in self._config.listeners.items():
                 listener = Listener(
-                    name, address, protocols.connection, places, idle_ms=settings.connections_max_idle_ms
+                    name,
+                    address,
+                    protocols.reception,
+                    places,
+                    idle_ms=settings.connections_max_idle_ms,
+                    open_to_all=open_to_all,
+                    limit=limit,
                 )
                 await listener.start()
                 self._listeners[name] = listener
@@ -86,6 +111,22 @@ class Server:
         directory.release()
         if self._runtime is not None:
             self._runtime.close()
+
+    def reload_tls(self) -> None:
+        """Read the certificate anew, for the connections that come from now on; if it cannot be used, the old one
+        stays, and the log says so."""
+        if self._tls is None:
+            return
+        try:
+            self._tls.reload()
+        except BadSetting as error:
+            _log.error("the certificate stays as it is: %s", error)
+        else:
+            _log.info("certificate read again")
+
+    def connection_counts(self) -> dict[str, int]:
+        """How many connections are open, by the listener's name."""
+        return {name: one.connection_count for name, one in self._listeners.items()}
 
     def addresses(self) -> dict[str, str]:
         """HOST:PORT of each listener, by name."""
@@ -120,8 +161,9 @@ async def _settled(pending: Pending[T]) -> T:
     return pending.result()
 
 
-def _raise_descriptor_limit() -> None:
-    """Every partition keeps a file open: use what the system allows."""
+def _raise_descriptor_limit() -> int:
+    """Every partition keeps a file open: use what the system allows. Gives how many files that are."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard if hard != resource.RLIM_INFINITY else sys.maxsize

@@ -14,10 +14,18 @@ Answer = list[Buffer] | Pending[list[Buffer]] | None
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where clients are told to reach this server."""
+    """Where clients are told to reach this server.
+
+    Args:
+        host, port: the address.
+        tls: whether they may come with TLS.
+        plain: whether they may come without.
+    """
 
     host: str
     port: int
+    tls: bool = False
+    plain: bool = True
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -45,6 +53,10 @@ class Peer(Protocol):
 
     def room_bytes(self) -> int:
         """Bytes that may still be queued for the peer to read; `Session.resume` tells when there are more again."""
+
+    @property
+    def reading(self) -> bool:
+        """Whether what it sends is read: not while it is held, or too slow for its answers."""
 
     def hold(self) -> None:
         """Serve no more requests of this peer until `release`; calls count, and each wants its release."""

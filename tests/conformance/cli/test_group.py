@@ -15,7 +15,7 @@ def test_a_group_goes_on_where_it_left_off(millstream: Any, new_topic: NewTopic)
     assert millstream("consume", topic, "--group", group, "--count", "2").stdout == b"a\nb\n"
     partition = ["partition", topic, "0", "2", "4", "2", "-"]
     assert millstream.lines("group", "describe", group) == [["group", group, "empty", "-"], partition]
-    assert [group, "empty", "0", "consumer"] in millstream.lines("group", "list")
+    assert [group, "empty", "0", "consumer", "-"] in millstream.lines("group", "list")
     assert millstream("consume", topic, "--group", group, "--until-end").stdout == b"c\nd\n"
     assert millstream("consume", topic, "--group", group, "--until-end").stdout == b""
     found = json.loads(millstream("group", "describe", group, "--json").stdout)
@@ -35,7 +35,7 @@ def test_a_member_is_shown_and_commits_when_it_is_interrupted(millstream: Any, n
         assert "127.0.0.1" in shown["host"]
         assert shown["assignment"] == [{"topic": topic, "partition": 0}, {"topic": topic, "partition": 1}]
         assert {each["member"] for each in found["partitions"]} == {shown["member"]}
-        assert [group, "stable", "1", "consumer"] in millstream.lines("group", "list")
+        assert [group, "stable", "1", "consumer", "range"] in millstream.lines("group", "list")
         member.send_signal(signal.SIGINT)
         assert member.wait(timeout=20) == 0
         assert member.stderr.read() == b""

@@ -14,7 +14,8 @@ Connect = Callable[..., OldConnection]
 def old_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """A server that speaks Kafka 0.7 on a port of its own; topics get two partitions."""
     data_dir = str(tmp_path_factory.mktemp("kafka07") / "data")
-    with serving(data_dir, "kafka07=127.0.0.1:0", ["num.partitions=2"]) as server:
+    settings = ["num.partitions=2", "listener.recognition.timeout.ms=1000"]
+    with serving(data_dir, "kafka07=127.0.0.1:0", settings) as server:
         yield server
         assert "internal error" not in server.log()
         assert "Traceback" not in server.log()

@@ -1,6 +1,7 @@
 """A plain socket that speaks Kafka 0.7 through the project's own codec, and can as well speak nonsense."""
 
 import socket
+import ssl
 import struct
 import time
 from typing import Final
@@ -24,6 +25,10 @@ class OldConnection:
         host, _, port = address.rpartition(":")
         self._socket = socket.create_connection((host, int(port)), timeout=TIMEOUT_S)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def wrap(self, context: ssl.SSLContext) -> None:
+        """Speak TLS from now on."""
+        self._socket = context.wrap_socket(self._socket, server_hostname="localhost")
 
     def write(self, data: bytes) -> None:
         """Send bytes."""

@@ -14,7 +14,8 @@ Connect = Callable[..., Connection]
 @pytest.fixture(scope="session")
 def raw_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """A real server process with a listener for Pulsar. Nothing in it may go wrong unseen."""
-    with serving(str(tmp_path_factory.mktemp("pulsar-raw") / "data"), "pulsar=127.0.0.1:0") as server:
+    data_dir, settings = str(tmp_path_factory.mktemp("pulsar-raw") / "data"), ["listener.recognition.timeout.ms=1000"]
+    with serving(data_dir, "pulsar=127.0.0.1:0", settings) as server:
         yield server
         assert "internal error" not in server.log()
         assert "Traceback" not in server.log()

@@ -95,14 +95,12 @@ def test_a_frame_that_is_no_command(
 @pytest.mark.parametrize(
     "hello",
     [
-        b"GET /admin/v2/clusters HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        bytes.fromhex("16030102000100") + bytes(200),
         b"\xff" * 64,
         b"\x00\x00\x00\x20" + b"\xff" * 32,
     ],
-    ids=["http", "tls", "ones", "framed ones"],
+    ids=["ones", "framed ones"],
 )
-def test_other_protocols(connect: Connect, hello: bytes) -> None:
+def test_what_is_of_no_protocol(connect: Connect, hello: bytes) -> None:
     connection = connect(None)
     connection.write(hello)
     assert connection.closed_by_server()

@@ -1,6 +1,7 @@
 """A plain socket that speaks Kafka through the project's own codecs, and can as well speak nonsense."""
 
 import socket
+import ssl
 import struct
 from collections.abc import Sequence
 from typing import Any, Final
@@ -25,6 +26,10 @@ class Connection:
         self._socket = socket.create_connection((host, int(port)), timeout=TIMEOUT_S)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._correlation_id = 0
+
+    def wrap(self, context: ssl.SSLContext) -> None:
+        """Speak TLS from now on."""
+        self._socket = context.wrap_socket(self._socket, server_hostname="localhost")
 
     def call(self, api: Api, version: int, request: object) -> Any:
         """Send a request and return its answer, decoded."""
@@ -53,10 +58,11 @@ class Connection:
 
     def receive_frame(self) -> bytes:
         """Receive the next answer, without its length."""
-        (size,) = struct.unpack(">i", self._receive_exactly(4))
-        return self._receive_exactly(size)
+        (size,) = struct.unpack(">i", self.receive_exactly(4))
+        return self.receive_exactly(size)
 
-    def _receive_exactly(self, size: int) -> bytes:
+    def receive_exactly(self, size: int) -> bytes:
+        """Receive so many bytes."""
         data = bytearray()
         while len(data) < size:
             piece = self._socket.recv(min(size - len(data), 1 << 20))

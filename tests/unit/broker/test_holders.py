@@ -53,6 +53,14 @@ def test_who_there_is() -> None:
     assert known.of("billing", besides="pulsar") == []
 
 
+def test_names_are_listed_once_and_held_if_anybody_does() -> None:
+    known = Holders()
+    assert known.names() == {}
+    known.register("pulsar", lambda _: (), names=lambda: [("billing", False), ("billing", True), ("idle", False)])
+    known.register("iggy", lambda _: (), names=lambda: [("billing", False)])
+    assert known.names() == {"billing": True, "idle": False}
+
+
 def test_positions_that_move_are_waited_for() -> None:
     moving: Pending[None] = Pending()
     known = of_billing(under_way=[moving])

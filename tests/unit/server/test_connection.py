@@ -131,7 +131,7 @@ class Peer:
     def close(self) -> None:
         pass
 
-    def endpoint(self, listener: str, local_host: str) -> Endpoint | None:
+    def endpoint(self, listener: str, local_host: str, protocol: str) -> Endpoint | None:
         return Endpoint(local_host, 9092) if not listener else None
 
     def opened(self, connection: FramedConnection) -> None:

@@ -13,7 +13,7 @@ class Connection:
     """A connection whose peer takes nothing, so that closing it does not end it."""
 
     def __init__(self, *, waiting: int = 0) -> None:
-        self.address = "10.0.0.1:5555"
+        self.address, self.protocol = "10.0.0.1:5555", "kafka"
         self.last_request_s = 0.0
         self.waiting = waiting
         self.closing = self.aborted = False
@@ -32,7 +32,7 @@ class Connection:
 def test_a_peer_that_takes_nothing_is_cut_off_at_the_second_look() -> None:
     async def test() -> None:
         address = Address("127.0.0.1", 0)
-        listener = Listener("kafka", address, lambda _: asyncio.Protocol(), Places({}), idle_ms=IDLE_MS)
+        listener = Listener("kafka", address, lambda _: asyncio.Protocol, Places({}), idle_ms=IDLE_MS)
         idle, waiting = Connection(), Connection(waiting=1)
         for connection in (idle, waiting):
             listener.opened(connection)

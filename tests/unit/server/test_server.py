@@ -154,7 +154,7 @@ def test_a_directory_that_is_in_use_or_useless(tmp_path: Path) -> None:
 def test_rubbish_ends_one_connection_and_no_other(tmp_path: Path) -> None:
     async def test() -> None:
         async with serving(tmp_path) as server, connected(server.addresses()["kafka"]) as good:
-            for rubbish in (b"GET / HTTP/1.1\r\n\r\n", bytes(100), b"\xff" * 100, struct.pack(">i", 2**31 - 1)):
+            for rubbish in (b"SSH-2.0-OpenSSH_10.0\r\n", bytes(100), b"\xff" * 100, struct.pack(">i", 2**31 - 1)):
                 async with connected(server.addresses()["kafka"]) as bad:
                     bad.writer.write(rubbish)
                     assert await asyncio.wait_for(bad.reader.read(), 10) == b""

@@ -233,6 +233,12 @@ class Subscriptions:
         """The subscriptions of a name that are in use, of whatever partition."""
         return [names[name] for names in self._at.values() if name in names]
 
+    def names_in_use(self) -> list[tuple[str, bool]]:
+        """The name of every durable subscription that is in use, and whether it has consumers."""
+        return [
+            (name, bool(one.consumers)) for names in self._at.values() for name, one in names.items() if one.durable
+        ]
+
     def under_way(self, name: str) -> list[Pending[None]]:
         """What was acknowledged on the subscriptions of a name and does not last yet; it is made to."""
         return [pending for one in self.named(name) if (pending := one.cursor.persist()) is not None]

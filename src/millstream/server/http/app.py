@@ -31,6 +31,7 @@ from millstream.server.http.site import Site
 from millstream.server.http.stats import router as stats
 from millstream.server.http.subscriptions import router as subscriptions
 from millstream.server.http.tenants import router as tenants
+from millstream.server.http.topic_policies import router as topic_policies
 from millstream.server.http.topics import router as topics
 from millstream.server.http.volatile import router as volatile
 
@@ -49,6 +50,7 @@ ROUTERS: Final = (
     stats,
     subscriptions,
     schemas,
+    topic_policies,
     topics,
     volatile,
     iggy_system,

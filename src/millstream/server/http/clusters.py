@@ -33,8 +33,10 @@ async def cluster(site: SiteArgument, request: Request, cluster: str) -> dict[st
     http = _address(site, request)
     binary = site.places.endpoint("pulsar", request.scope["server"][0])
     return {
-        "serviceUrl": f"http://{http}" if http is not None else "",
-        "brokerServiceUrl": f"pulsar://{binary}" if binary is not None else "",
+        "serviceUrl": f"http://{http}" if http is not None and http.plain else "",
+        "serviceUrlTls": f"https://{http}" if http is not None and http.tls else "",
+        "brokerServiceUrl": f"pulsar://{binary}" if binary is not None and binary.plain else "",
+        "brokerServiceUrlTls": f"pulsar+ssl://{binary}" if binary is not None and binary.tls else "",
     }
 
 

@@ -35,6 +35,8 @@ class HttpConnection(asyncio.Protocol):
         owner: keeps track of it.
     """
 
+    protocol = "http"
+
     def __init__(self, load: Callable[[], Pending[Callable[[], "H11Protocol"]]], owner: Owner) -> None:
         self._load = load
         self._owner = owner

@@ -23,21 +23,22 @@ async def look_up(
 ) -> dict[str, str]:
     """Where clients of a topic are to connect. Raises 404 for an unknown tenant or namespace.
 
-    The addresses with TLS are empty, but there: the C++ client takes an answer without them for malformed.
+    Addresses that do not exist are empty, but there: the C++ client takes an answer without them for malformed.
     """
     site.broker.namespaces.check(name.topic.tenant, name.topic.namespace)
     host = request.scope["server"][0]
     binary = site.places.endpoint(listenerName or x_pulsar_listenername or "pulsar", host)
     if binary is None:
         raise HTTPException(404, "this server does not listen for Pulsar clients there")
-    url = f"pulsar://{binary}"
+    url = f"pulsar://{binary}" if binary.plain else ""
+    url_tls = f"pulsar+ssl://{binary}" if binary.tls else ""
     http = site.places.endpoint("http", host)
     return {
         "brokerUrl": url,
-        "brokerUrlTls": "",
-        "brokerUrlSsl": "",
-        "httpUrl": f"http://{http}" if http is not None else "",
-        "httpUrlTls": "",
+        "brokerUrlTls": url_tls,
+        "brokerUrlSsl": url_tls,
+        "httpUrl": f"http://{http}" if http is not None and http.plain else "",
+        "httpUrlTls": f"https://{http}" if http is not None and http.tls else "",
         "nativeUrl": url,
     }
 

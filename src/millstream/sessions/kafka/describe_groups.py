@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final
 
-from millstream.broker.group import GroupState
+from millstream.broker.group import Group, GroupState
 from millstream.broker.holders import Holder
 from millstream.sessions.kafka import authorized_operations
 from millstream.sessions.kafka.call import Call
@@ -39,11 +39,16 @@ def handle(call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse
 
 def _described(call: Call, group_id: str) -> DescribedGroup:
     group = call.broker.groups.find(group_id)
-    if group is None or not group.members:
-        holders = call.broker.holders.of(group_id, besides=PROTOCOL)
-        if holders:
-            return _held(group_id, holders)
-    if group is None:
+    others = call.broker.holders.of(group_id, besides=PROTOCOL)
+    if group is not None and group.members:
+        described = _group(group)
+    elif group is not None or others or group_id in call.broker.holders.names():
+        described = DescribedGroup(
+            group_id=group_id,
+            group_state=GroupState.EMPTY.value,
+            protocol_type=(group.protocol_type if group is not None else None) or "consumer",
+        )
+    else:
         missing = call.version >= _NOT_FOUND_SINCE
         return DescribedGroup(
             error_code=ErrorCode.GROUP_ID_NOT_FOUND if missing else ErrorCode.NONE,
@@ -51,9 +56,15 @@ def _described(call: Call, group_id: str) -> DescribedGroup:
             group_id=group_id,
             group_state=GroupState.DEAD.value,
         )
+    if others:
+        _add_others(described, others)
+    return described
+
+
+def _group(group: Group) -> DescribedGroup:
     settled = group.state is GroupState.STABLE
     return DescribedGroup(
-        group_id=group_id,
+        group_id=group.id,
         group_state=group.state.value,
         protocol_type=group.protocol_type or "consumer",
         protocol_data=(group.protocol_name or "") if settled else "",
@@ -71,25 +82,23 @@ def _described(call: Call, group_id: str) -> DescribedGroup:
     )
 
 
-def _held(group_id: str, holders: Sequence[Holder]) -> DescribedGroup:
-    """A group under whose name clients of other protocols read."""
+def _add_others(described: DescribedGroup, holders: Sequence[Holder]) -> None:
+    """Add the clients of other protocols that read under a group's name."""
+    if not described.members:
+        described.group_state, described.protocol_type = GroupState.STABLE.value, "consumer"
+    assignors = [described.protocol_data, *sorted({one.protocol for one in holders})]
+    described.protocol_data = ",".join(filter(None, assignors))
     read: dict[tuple[str, str, str], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for one in holders:
         read[f"{one.protocol}-{one.id}", one.client, one.host][one.topic] += one.partitions
-    return DescribedGroup(
-        group_id=group_id,
-        group_state=GroupState.STABLE.value,
-        protocol_type="consumer",
-        protocol_data=",".join(sorted({one.protocol for one in holders})),
-        members=[
-            DescribedGroupMember(
-                member_id=member_id,
-                group_instance_id=None,
-                client_id=client,
-                client_host=f"/{host.rpartition(':')[0] or host}",
-                member_metadata=b"",
-                member_assignment=encode_assignment(partitions),
-            )
-            for (member_id, client, host), partitions in read.items()
-        ],
-    )
+    described.members += [
+        DescribedGroupMember(
+            member_id=member_id,
+            group_instance_id=None,
+            client_id=client,
+            client_host=f"/{host.rpartition(':')[0] or host}",
+            member_metadata=b"",
+            member_assignment=encode_assignment(partitions),
+        )
+        for (member_id, client, host), partitions in read.items()
+    ]

@@ -1,13 +1,18 @@
-"""ListGroups: versions 0 to 5. From 4 on by state, from 5 on by type."""
+"""ListGroups: versions 0 to 5. From 4 on by state, from 5 on by type.
+
+Subscriptions and groups of other protocols are listed as well: a name is one position for all.
+"""
 
 from typing import Final
 
+from millstream.broker.group import GroupState
 from millstream.sessions.kafka.call import Call
 from millstream.wire.kafka.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 __all__ = ["handle"]
 
 _TYPE: Final = "classic"
+_CONSUMER: Final = "consumer"
 
 
 def handle(call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
@@ -17,16 +22,17 @@ def handle(call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
     response = ListGroupsResponse()
     if types and _TYPE not in types:
         return response
-    for group_id in call.broker.groups.ids():
-        group = call.broker.groups.find(group_id)
-        if group is None or (states and group.state.value.lower() not in states):
+    groups, others = call.broker.groups, call.broker.holders.names()
+    for group_id in sorted({*groups.ids(), *others}):
+        group = groups.find(group_id)
+        state = GroupState.EMPTY if group is None else group.state
+        protocol_type = "" if group is None else group.protocol_type or ""
+        if others.get(group_id) and (group is None or not group.members):
+            # Clients of another protocol have it, as DescribeGroups tells.
+            state, protocol_type = GroupState.STABLE, _CONSUMER
+        if states and state.value.lower() not in states:
             continue
         response.groups.append(
-            ListedGroup(
-                group_id=group_id,
-                protocol_type=group.protocol_type or "",
-                group_state=group.state.value,
-                group_type=_TYPE,
-            )
+            ListedGroup(group_id=group_id, protocol_type=protocol_type, group_state=state.value, group_type=_TYPE)
         )
     return response

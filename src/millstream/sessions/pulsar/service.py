@@ -27,7 +27,10 @@ class PulsarService:
             broker, broker_entry_metadata=broker.settings.broker_entry_metadata, tokens=tokens
         )
         broker.compaction.records = PulsarFrameRecords()
-        broker.holders.register(PROTOCOL, partial(consumers_of, broker), broker.subscriptions.under_way)
+        subscriptions = broker.subscriptions
+        broker.holders.register(
+            PROTOCOL, partial(consumers_of, broker), subscriptions.under_way, subscriptions.names_in_use
+        )
 
     def session(self, peer: Peer) -> Session:
         """Make the session of a new connection."""

@@ -100,12 +100,12 @@ class PulsarSession:
             return
         silent_ms = self._runtime.monotonic_ms() - self._heard_ms
         if silent_ms >= KEEP_ALIVE_MS:
-            if self._asked:
+            if self._asked and self._link.peer.reading:  # else its answer may be waiting to be read
                 self._link.peer.end("it did not answer PING")
                 return
-            self._asked = True
-            if self._link.protocol_version >= 0:
+            if self._link.protocol_version >= 0 and not self._asked:
                 self._link.send(CommandPing())
+            self._asked = True
             silent_ms = 0
         self._timer = self._runtime.call_later((KEEP_ALIVE_MS - silent_ms) / 1000, self._look)
 

@@ -22,8 +22,16 @@ def test_a_topic_is_served_here(admin: Admin) -> None:
     admin.refused(404, "GET", "/lookup/v2/topic/persistent/public/default/t?listenerName=elsewhere")
 
 
-def test_a_server_without_a_pulsar_listener_says_so() -> None:
+def test_a_server_without_a_pulsar_listener_serves_pulsar_where_it_listens() -> None:
     with millstream.running(listen=("http=127.0.0.1:0",)) as broker:
+        admin = Admin(broker)
+        answer = admin("GET", "/lookup/v2/topic/persistent/public/default/t")
+        assert answer["brokerUrl"] == f"pulsar://{broker.http}"
+        assert admin("GET", "/admin/v2/clusters/standalone")["brokerServiceUrl"] == f"pulsar://{broker.http}"
+
+
+def test_a_server_that_takes_no_pulsar_says_so() -> None:
+    with millstream.running(listen=("http=127.0.0.1:0",), settings={"listener.pinned": "http"}) as broker:
         admin = Admin(broker)
         admin.refused(404, "GET", "/lookup/v2/topic/persistent/public/default/t")
         assert admin("GET", "/admin/v2/clusters/standalone")["brokerServiceUrl"] == ""
@@ -33,7 +41,9 @@ def test_there_is_one_cluster_and_one_broker(admin: Admin) -> None:
     assert admin("GET", "/admin/v2/clusters") == ["standalone"]
     assert admin("GET", "/admin/v2/clusters/standalone") == {
         "serviceUrl": f"http://{admin.broker.http}",
+        "serviceUrlTls": "",
         "brokerServiceUrl": f"pulsar://{admin.broker.addresses['pulsar']}",
+        "brokerServiceUrlTls": "",
     }
     assert admin("GET", "/admin/v2/brokers/standalone") == [admin.broker.http]
     assert admin("GET", "/admin/v2/brokers") == [admin.broker.http]

@@ -63,13 +63,14 @@ class Client:
         self.entries: list[bytes] = []
         self.ended = ""
         self.holds = 0
+        self.reading = True
         self.room = 64 * 1024 * 1024
         self.session = PulsarSession(conversation.shared, self)
 
     # What the session sees of the connection
 
     def endpoint(self, listener: str) -> Endpoint | None:
-        return {"": Endpoint("here", 1), "pulsar": Endpoint("here", 6650)}.get(listener)
+        return {"": Endpoint("here", 6650), "secure": Endpoint("here", 6651, tls=True, plain=False)}.get(listener)
 
     def send(self, buffers: list[Buffer]) -> None:
         data = memoryview(b"".join(buffers))

@@ -69,6 +69,23 @@ def test_a_silent_peer_is_asked_and_then_given_up(there: Conversation) -> None:
     assert client.ended == "it did not answer PING"
 
 
+def test_a_peer_that_is_not_read_from_cannot_answer(there: Conversation) -> None:
+    client = there.client()
+    client.reading = False  # the disk is slow, and holds what the client sends
+    there.pass_ms(150_000)
+    assert [type(one) for one in client.taken()] == [CommandPing]
+    assert client.ended == ""
+    client.reading = True
+    client.tell(CommandPong())
+    there.pass_ms(29_000)
+    assert client.ended == ""
+    client.reading = False
+    there.pass_ms(60_000)
+    client.reading = True
+    there.pass_ms(30_000)
+    assert client.ended == "it did not answer PING"
+
+
 def test_a_connection_that_ends_leaves_nothing_behind(there: Conversation) -> None:
     client = there.client()
     client.produce()

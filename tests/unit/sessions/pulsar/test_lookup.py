@@ -78,6 +78,10 @@ def test_a_topic_is_here(there: Conversation) -> None:
     answer = client.ask(CommandLookupTopic(topic=ORDERS, request_id=3), CommandLookupTopicResponse)
     assert (answer.response, answer.brokerServiceUrl) == (CommandLookupTopicResponse.Connect, "pulsar://here:6650")
     assert (answer.request_id, answer.authoritative, answer.proxy_through_service_url) == (3, True, False)
+    assert not answer.HasField("brokerServiceUrlTls")
+    lookup = CommandLookupTopic(topic=ORDERS, request_id=4, advertised_listener_name="secure")
+    answer = client.ask(lookup, CommandLookupTopicResponse)
+    assert (answer.brokerServiceUrlTls, answer.HasField("brokerServiceUrl")) == ("pulsar+ssl://here:6651", False)
 
 
 def test_a_listener_that_is_not_there_is_told_in_words_that_clients_know(there: Conversation) -> None:
