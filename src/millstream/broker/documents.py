@@ -1,17 +1,19 @@
 """Documents: what is durable of nouns that are few, small and read whole, such as namespaces, schemas and users."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from millstream.model.pending import Pending
 from millstream.storage.metadata import Change, DeleteDocument, MetadataStore, PutDocument
 
-__all__ = ["Document", "Documents"]
+__all__ = ["Document", "DocumentChange", "Documents"]
 
 Document = Mapping[str, Any]
 """Anything JSON can hold, by name."""
+DocumentChange = tuple[str, str, Document | None]
+"""Kind, key, and the document to put there; None to delete it."""
 
 
 class Documents:
@@ -43,30 +45,41 @@ class Documents:
         Returns:
             Resolves once it lasts; fails with MetadataFailed, and then it is taken back.
         """
-        return self._change(kind, key, dict(value), PutDocument(kind, key, json.dumps(value)))
+        return self.change([(kind, key, value)])
 
     def delete(self, kind: str, key: str) -> Pending[None]:
         """Delete a document; as `put`."""
-        return self._change(kind, key, None, DeleteDocument(kind, key))
+        return self.change([(kind, key, None)])
 
-    def _change(self, kind: str, key: str, value: Document | None, change: Change) -> Pending[None]:
-        documents = self._kinds.setdefault(kind, {})
-        changing = self._changing.setdefault((kind, key), _Changing(documents.get(key)))
-        _set(documents, key, value)
-        changing.under_way += 1
+    def change(self, changes: Sequence[DocumentChange], also: Sequence[Change] = ()) -> Pending[None]:
+        """Put and delete several documents, all or none of them; as `put`.
+
+        Args:
+            changes: of documents.
+            also: other changes that are made with them, or not made with them. To see them is the caller's.
+        """
+        noted = [(kind, key, value, self._begin(kind, key, value)) for kind, key, value in changes]
 
         def done(pending: Pending[None]) -> None:
-            changing.under_way -= 1
-            if not pending.failed:
-                changing.lasting = value
-            if not changing.under_way:
-                # Where the last of them failed, what lasts is none of those before it that failed as well.
-                _set(documents, key, changing.lasting)
-                del self._changing[kind, key]
+            for kind, key, value, changing in noted:
+                changing.under_way -= 1
+                if not pending.failed:
+                    changing.lasting = None if value is None else dict(value)
+                if not changing.under_way:
+                    # Where the last of them failed, what lasts is none of those before it that failed as well.
+                    _set(self._kinds[kind], key, changing.lasting)
+                    del self._changing[kind, key]
 
-        stored = self._store.submit([change])
+        stored = self._store.submit([*(_stored(*change) for change in changes), *also])
         stored.when_done(done)
         return stored
+
+    def _begin(self, kind: str, key: str, value: Document | None) -> "_Changing":
+        documents = self._kinds.setdefault(kind, {})
+        changing = self._changing.setdefault((kind, key), _Changing(documents.get(key)))
+        _set(documents, key, None if value is None else dict(value))
+        changing.under_way += 1
+        return changing
 
 
 class _Changing:
@@ -84,3 +97,7 @@ def _set(documents: dict[str, Document], key: str, value: Document | None) -> No
         documents.pop(key, None)
     else:
         documents[key] = value
+
+
+def _stored(kind: str, key: str, value: Document | None) -> Change:
+    return DeleteDocument(kind, key) if value is None else PutDocument(kind, key, json.dumps(value))

@@ -29,7 +29,7 @@ class Groups:
         settings: the server's.
         offsets: what groups have committed.
 
-    `in_use` says whether others than members use the offsets of a group: the consumers of a subscription of its name.
+    `in_use` says whether others than members use the offsets of a group: clients of another protocol under its name.
     """
 
     def __init__(self, runtime: Runtime, settings: BrokerSettings, offsets: Offsets) -> None:
@@ -106,6 +106,25 @@ class Groups:
         elif generation >= 0:
             raise IllegalGeneration(f"the group {group_id} has no generation {generation}")
         return self.offsets.commit(group_id, offsets) if offsets else settled(None)
+
+    def check_transactional_commit(
+        self, group_id: str, member_id: str, instance_id: str | None, generation: int
+    ) -> None:
+        """Check that offsets of a group may be committed in a transaction.
+
+        As `commit`, but who does not claim to be a member is taken at its word: its transaction fences others.
+
+        Raises:
+            InvalidGroupId, GroupError.
+        """
+        self._check_id(group_id)
+        if generation < 0 and not member_id and instance_id is None:
+            return
+        group = self._groups.get(group_id)
+        if group is not None:
+            group.check_commit(member_id, instance_id, generation)
+        elif generation >= 0:
+            raise IllegalGeneration(f"the group {group_id} has no generation {generation}")
 
     def delete(self, group_id: str) -> Pending[None]:
         """Delete a group without members, and its offsets.

@@ -4,7 +4,7 @@ A group and a subscription of one name are one cursor. What a group commits goes
 and leaves a subscription's mark on what is stored if none is.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, Protocol
@@ -12,6 +12,7 @@ from uuid import UUID
 
 from millstream.model.pending import Pending
 from millstream.storage.metadata import (
+    Change,
     CommittedOffset,
     DeleteOffsets,
     DeletePartitionOffsets,
@@ -85,7 +86,18 @@ class Offsets:
         Returns:
             Resolves once they last and are seen by `of_group`; fails with MetadataFailed.
         """
-        return self._put(group_id, {place: self._joined(group_id, place, one) for place, one in offsets.items()})
+        changes, apply = self.prepare(group_id, offsets)
+        return self._store.submit(changes).then(lambda _: apply())
+
+    def prepare(
+        self, group_id: str, offsets: Mapping[Place, CommittedOffset]
+    ) -> tuple[Sequence[Change], Callable[[], None]]:
+        """A commit that is stored together with something else; as `commit`.
+
+        Returns:
+            The changes to store at once, and what makes them seen once they last.
+        """
+        return self._prepared(group_id, {place: self._joined(group_id, place, one) for place, one in offsets.items()})
 
     def _joined(self, group_id: str, place: Place, committed: CommittedOffset) -> CommittedOffset:
         """What to store for a commit, given that the name may be a subscription's as well."""
@@ -109,12 +121,17 @@ class Offsets:
         return self._put(name, {place: committed})
 
     def _put(self, group_id: str, offsets: dict[Place, CommittedOffset]) -> Pending[None]:
-        def apply(_: None) -> None:
+        changes, apply = self._prepared(group_id, offsets)
+        return self._store.submit(changes).then(lambda _: apply())
+
+    def _prepared(
+        self, group_id: str, offsets: dict[Place, CommittedOffset]
+    ) -> tuple[Sequence[Change], Callable[[], None]]:
+        def apply() -> None:
             for place, committed in offsets.items():
                 self._set(group_id, place, committed)
 
-        changes = [PutOffset(group_id, *place, committed) for place, committed in offsets.items()]
-        return self._store.submit(changes).then(apply)
+        return [PutOffset(group_id, *place, committed) for place, committed in offsets.items()], apply
 
     def attach(self, name: str, place: Place, cursor: LiveCursor) -> None:
         """Let a cursor take part in what is committed under its name."""

@@ -176,19 +176,41 @@ class Partition:
         transactions = self.transactions
         return self.log.end_offset if transactions is None else transactions.stable_offset
 
+    @property
+    def uncommitted_offset(self) -> int:
+        """The same for readers who also read what is not decided, where its writer's transactions let them."""
+        transactions = self.transactions
+        return self.log.end_offset if transactions is None else transactions.uncommitted_offset
+
+    def end_for(self, *, committed: bool) -> int:
+        """`stable_offset` for readers of what is committed, `uncommitted_offset` for others."""
+        return self.stable_offset if committed else self.uncommitted_offset
+
     def is_aborted(self, base_offset: int) -> bool:
-        """Whether a frame belongs to a transaction that was aborted, so that it is for nobody."""
+        """Whether a frame belongs to a transaction that was aborted: nothing for readers of what is committed."""
         transactions = self.transactions
         return transactions is not None and transactions.is_aborted(base_offset)
 
-    def read(self, offset: int, max_bytes: int) -> tuple[memoryview, int]:
-        """Read as `PartitionLog.read`, but nothing at or behind the stable offset.
+    def is_withheld(self, base_offset: int) -> bool:
+        """Whether a frame was aborted and is not for those either who read what is not committed."""
+        transactions = self.transactions
+        return transactions is not None and transactions.is_withheld(base_offset)
+
+    def has_aborted(self, start: int, end: int) -> bool:
+        """Whether any frame from an offset to before another was aborted."""
+        transactions = self.transactions
+        return transactions is not None and transactions.has_aborted(start, end)
+
+    def read(self, offset: int, max_bytes: int, *, committed: bool = True) -> tuple[memoryview, int]:
+        """Read as `PartitionLog.read`, but nothing at or behind `end_for`.
 
         Frames that are for nobody (`is_aborted`) are among those read.
         """
         data, behind = self.log.read(offset, max_bytes)
         transactions = self.transactions
-        return (data, behind) if transactions is None else transactions.decided(data, offset, behind)
+        if transactions is None:
+            return data, behind
+        return transactions.before(self.end_for(committed=committed), data, offset, behind)
 
     def check_open(self) -> None:
         """Check that something can be appended. Raises TopicTerminated."""

@@ -11,6 +11,7 @@ Source of the rules: KIP-98 and Apache Kafka's behaviour (five batches are remem
 
 import struct
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -94,6 +95,11 @@ class ProducerStates:
         producer.batches.append(
             WrittenBatch(header.base_sequence, _last_sequence(header), base_offset, header.max_timestamp)
         )
+
+    def latest(self) -> Iterator[tuple[int, int, WrittenBatch | None]]:
+        """Every producer: its id, its epoch, and the last batch that is remembered of it."""
+        for producer_id, producer in self._producers.items():
+            yield producer_id, producer.epoch, producer.batches[-1] if producer.batches else None
 
     def expire(self, before_ms: int) -> None:
         """Forget producers that have not written since a time."""

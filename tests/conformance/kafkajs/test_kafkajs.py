@@ -1,4 +1,4 @@
-"""kafkajs: records, groups, positions and the admin client."""
+"""kafkajs: records, groups, positions, transactions and the admin client."""
 
 import base64
 from collections.abc import Callable
@@ -45,6 +45,11 @@ def test_records(scenarios: Scenarios, broker: ServerProcess, unique: Unique, sc
 @pytest.mark.parametrize("scenario", ["comeAndGo", "fiveAtOnce", "commitAndResume", "positions", "fromTheEnd"])
 def test_groups(scenarios: Scenarios, broker: ServerProcess, unique: Unique, scenario: str) -> None:
     scenarios(broker.kafka, "groups", scenario, topic=unique("kjs"), group=unique("kjs-group"))
+
+
+@pytest.mark.parametrize("scenario", ["commitAndAbort", "offsets", "fencing"])
+def test_transactions(scenarios: Scenarios, broker: ServerProcess, unique: Unique, scenario: str) -> None:
+    scenarios(broker.kafka, "transactions", scenario, topic=unique("kjs"), group=unique("kjs-group"))
 
 
 def test_a_member_that_is_killed_loses_its_session(

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from millstream.wire.kafka.error_codes import ErrorCode
-from millstream.wire.kafka.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from tests.conformance.raw.conftest import Connect
 from tests.conformance.raw.log_client import LogClient, batch_of
 from tests.support.server_process import start
@@ -31,11 +30,6 @@ def test_producer_ids_are_never_given_twice(client: LogClient, connect: Connect)
     other = connect()
     given = [one.new_producer_id() for _ in range(50) for one in (client, other)]
     assert len(set(given)) == 100
-    refused = client.call(
-        INIT_PRODUCER_ID, 4, InitProducerIdRequest(transactional_id="t", transaction_timeout_ms=1000)
-    )
-    assert refused.error_code != 0
-    assert refused.producer_id == -1
 
 
 def test_the_last_five_batches_are_known_again(client: LogClient, topic: str) -> None:

@@ -3,12 +3,13 @@
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from sqlalchemy import event
 
 from millstream.broker.documents import Documents
-from millstream.storage.metadata import MetadataFailed, MetadataStore
+from millstream.storage.metadata import CommittedOffset, MetadataFailed, MetadataStore, PutOffset, PutValue
 from tests.support.simulated_runtime import SimulatedRuntime
 
 
@@ -75,3 +76,33 @@ def test_of_changes_that_all_fail_none_is_left(tmp_path: Path) -> None:
     assert all(change.failed for change in changes)
     assert documents.of_kind("user") == {"ada": {"id": 1}}
     assert not documents._changing
+
+
+def test_several_change_together_with_something_else(tmp_path: Path) -> None:
+    runtime = SimulatedRuntime()
+    _, documents = opened(runtime, tmp_path / "metadata")
+    documents.put("user", "ada", {"id": 1})
+    runtime.run()
+    changed = documents.change([("user", "ada", None), ("user", "bob", {"id": 2})], [PutValue("name", "value")])
+    assert documents.of_kind("user") == {"bob": {"id": 2}}
+    runtime.run()
+    changed.result()
+    store, again = opened(runtime, tmp_path / "metadata")
+    assert again.of_kind("user") == {"bob": {"id": 2}}
+    assert store.load().values["name"] == "value"
+
+
+def test_of_several_that_cannot_all_be_made_none_is(tmp_path: Path) -> None:
+    runtime = SimulatedRuntime()
+    store, documents = opened(runtime, tmp_path / "metadata")
+    documents.put("user", "ada", {"id": 1})
+    runtime.run()
+    impossible = PutOffset("g", UUID(int=1), 2**70, CommittedOffset(0, -1, "", 0))
+    changed = documents.change([("user", "ada", {"id": 2}), ("user", "bob", {"id": 3})], [impossible])
+    runtime.run()
+    with pytest.raises(MetadataFailed):
+        changed.result()
+    assert documents.of_kind("user") == {"ada": {"id": 1}}
+    assert {key: value for key, value in store.load().documents.items() if key[0] == "user"} == {
+        ("user", "ada"): '{"id": 1}'
+    }

@@ -8,8 +8,9 @@ from uuid import UUID
 
 from millstream.model.pending import Pending
 from millstream.model.runtime import Timer
+from millstream.storage.metadata import CommittedOffset
 
-__all__ = ["Place", "SubscriptionPlace", "Transaction", "TransactionState"]
+__all__ = ["Adding", "Owner", "Place", "ProducerEpoch", "SubscriptionPlace", "Transaction", "TransactionState"]
 
 Place = tuple[UUID, int]
 """Topic id and partition."""
@@ -21,6 +22,33 @@ class SubscriptionPlace(NamedTuple):
     topic_id: UUID
     partition: int
     name: str
+
+
+class ProducerEpoch(NamedTuple):
+    """Who writes: a producer id, and how often it was given out."""
+
+    id: int
+    epoch: int
+
+
+class Owner(NamedTuple):
+    """The producer with a transactional id whose transaction it is, as it was called when that began."""
+
+    transactional_id: str
+    producer: ProducerEpoch
+
+
+@dataclass(slots=True, eq=False)
+class Adding:
+    """A partition that is being added.
+
+    Args:
+        offset: where its log ended when that was asked for.
+        stored: resolves once that lasts.
+    """
+
+    offset: int
+    stored: Pending[None]
 
 
 class TransactionState(Enum):
@@ -51,12 +79,21 @@ class TransactionState(Enum):
 class Transaction:
     """A transaction.
 
+    One that has an owner lasts as a document only while it is open: what becomes of it is written down with its
+    owner, together with the end of the document.
+
     Args:
         number: its own for ever.
         deadline_ms: when it is aborted if it is open then, ms since 1970.
         state: what has become of it.
         partitions: where it may write, and where the log of each ended when that was said.
         subscriptions: where it may acknowledge.
+        owner: whose it is; None for one that is known by its number.
+        started_ms: when it began, ms since 1970.
+        adding: partitions where it may write once that lasts.
+        groups: the consumer groups that it may commit offsets of.
+        offsets: what it has committed of them.
+        writing: the flush that what it wrote to a partition last waits for; None if nobody waits for one.
         timer: aborts it.
         ending: resolves once the decision lasts.
         settling: resolves once all that follows from the decision lasts; True if it does.
@@ -68,10 +105,21 @@ class Transaction:
     state: TransactionState = TransactionState.OPEN
     partitions: dict[Place, int] = field(default_factory=dict)
     subscriptions: set[SubscriptionPlace] = field(default_factory=set)
+    owner: Owner | None = None
+    started_ms: int = 0
+    adding: dict[Place, Adding] = field(default_factory=dict)
+    groups: set[str] = field(default_factory=set)
+    offsets: dict[str, dict[Place, CommittedOffset]] = field(default_factory=dict)
+    writing: dict[Place, Pending[None] | None] = field(default_factory=dict)
     timer: Timer | None = None
     ending: Pending[None] | None = None
     settling: Pending[bool] | None = None
     ended_ms: int = 0
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether readers who do not insist on what is committed see what it writes."""
+        return self.owner is not None
 
     def document(self) -> dict[str, Any]:
         """The stored form.
@@ -79,20 +127,33 @@ class Transaction:
         A decision is stored as the state that leads to it, COMMITTING or ABORTING; a start does again what follows
         from it, which changes nothing if it was done.
         """
-        return {
+        places = self.partitions | {place: one.offset for place, one in self.adding.items()}
+        document: dict[str, Any] = {
             "state": self.state.value,
             "deadline_ms": self.deadline_ms,
-            "partitions": [[str(topic_id), index, offset] for (topic_id, index), offset in self.partitions.items()],
+            "partitions": [[str(topic_id), index, offset] for (topic_id, index), offset in places.items()],
             "subscriptions": sorted([str(topic_id), index, name] for topic_id, index, name in self.subscriptions),
         }
+        if self.owner is not None:
+            document["state"] = TransactionState.OPEN.value  # no other is ever stored
+            document["owner"] = [self.owner.transactional_id, *self.owner.producer]
+            document["started_ms"] = self.started_ms
+            document["groups"] = sorted(self.groups)
+        return document
 
     @classmethod
     def load(cls, number: int, document: Mapping[str, Any]) -> "Transaction":
         """Read the stored form."""
-        return cls(
+        loaded = cls(
             number,
             document["deadline_ms"],
             TransactionState(document["state"]),
             {(UUID(topic_id), index): offset for topic_id, index, offset in document["partitions"]},
             {SubscriptionPlace(UUID(topic_id), index, name) for topic_id, index, name in document["subscriptions"]},
         )
+        if "owner" in document:
+            transactional_id, producer_id, epoch = document["owner"]
+            loaded.owner = Owner(transactional_id, ProducerEpoch(producer_id, epoch))
+            loaded.started_ms = document["started_ms"]
+            loaded.groups = set(document["groups"])
+        return loaded

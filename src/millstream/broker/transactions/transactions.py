@@ -7,57 +7,69 @@ that no known transaction has written are simply there. Of an aborted transactio
 long as the log has them.
 
 What an open transaction has written is not stored anywhere but in the log, whose frames name their transaction. A
-start looks for them from the place on where the log ended when the partition was added.
+start looks for them from the place on where the log ended when the partition was added. So nobody writes to a
+partition before that it was added lasts, or a start would take the records for those of no transaction.
+
+A transaction of a producer with a transactional id is one like any other, but for three things. It has an owner, and
+its frames carry that producer's id and epoch, not its number. Its decision is stored with the owner (`producers`),
+and its own document ends with that. And it commits offsets of consumer groups (`pending_offsets`).
 """
 
 import logging
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
-from millstream.broker.documents import Documents
+from millstream.broker.documents import DocumentChange, Documents
+from millstream.broker.offsets import Offsets
 from millstream.broker.partition import Partition
 from millstream.broker.subscriptions import AcknowledgementConflict, Subscription, Subscriptions
-from millstream.broker.subscriptions.ranges import RangesDamaged
 from millstream.broker.topics import Topic, Topics
-from millstream.broker.transactions.acknowledgements import (
-    StoredAcknowledgements,
-    decode_document,
-    encode_document,
-)
+from millstream.broker.transactions.aborted import StoredAborted, transactions_of
+from millstream.broker.transactions.acknowledgements import StoredAcknowledgements
 from millstream.broker.transactions.errors import (
     InvalidTransactionState,
     InvalidTransactionTimeout,
+    NotInTransaction,
     TooManyTransactions,
     TransactionNotFound,
     TransactionsDisabled,
+    TransactionTooLarge,
 )
 from millstream.broker.transactions.numbers import TransactionNumbers
-from millstream.broker.transactions.partition import PartitionTransactions
-from millstream.broker.transactions.transaction import Place, SubscriptionPlace, Transaction, TransactionState
+from millstream.broker.transactions.pending_offsets import PendingOffsets
+from millstream.broker.transactions.transaction import (
+    Adding,
+    Owner,
+    Place,
+    SubscriptionPlace,
+    Transaction,
+    TransactionState,
+)
+from millstream.broker.transactions.undecided import find_written
 from millstream.model.errors import MillstreamError
-from millstream.model.frame import read_frame_header, transaction_of
 from millstream.model.pending import Pending, gather, settled
 from millstream.model.runtime import Runtime
+from millstream.storage.metadata import CommittedOffset
 
 __all__ = ["TIMEOUT_MS_MAX", "Transactions"]
 
 _log = logging.getLogger(__name__)
 TRANSACTION_DOCUMENT: Final = "transaction"
-ABORTED_DOCUMENT: Final = "transaction-aborted"
 TIMEOUT_MS_MAX: Final = 24 * 3600 * 1000
 """The longest that a transaction may be open: meanwhile nobody can read what comes behind its first record."""
 _OPEN_MAX: Final = 50_000
 """Transactions that may be open at a time: each is about 1 KB in memory, and a timer."""
 _PARTS_MAX: Final = 10_000
 """Partitions, and subscriptions, of one transaction: its document is written anew with each."""
+_GROUPS_MAX: Final = 1000
+"""Consumer groups of one transaction, for the same reason; an application has one."""
 _ENDED_MAX: Final = 10_000
 _ENDED_MS: Final = 15 * 60 * 1000
 """Ended transactions that are remembered, and for how long: a client that lost its connection asks again."""
 _RETRY_MS: Final = 1000
 """When it is tried again to abort a transaction in time, after the store has failed."""
-_READ_BYTES: Final = 1024 * 1024
 
 
 class Transactions:
@@ -68,11 +80,21 @@ class Transactions:
         documents: where transactions last.
         topics: those that were loaded; transactions that were under way take their places in them again.
         subscriptions: the same.
-        enabled: whether new ones may begin.
+        offsets: what groups have committed.
+        enabled: whether new ones may begin that have no owner.
+
+    `time_out` is called with a transaction that has an owner when its time is over.
     """
 
     def __init__(
-        self, runtime: Runtime, documents: Documents, topics: Topics, subscriptions: Subscriptions, *, enabled: bool
+        self,
+        runtime: Runtime,
+        documents: Documents,
+        topics: Topics,
+        subscriptions: Subscriptions,
+        offsets: Offsets,
+        *,
+        enabled: bool,
     ) -> None:
         self._runtime = runtime
         self._documents = documents
@@ -81,6 +103,9 @@ class Transactions:
         self._enabled = enabled
         self._numbers = TransactionNumbers(documents)
         self._acknowledged = StoredAcknowledgements(documents)
+        self._aborted = StoredAborted(documents, self._partition)
+        self.pending_offsets = PendingOffsets(documents, offsets)
+        self.time_out: Callable[[Transaction], None] = lambda _: None
         self._of: dict[int, Transaction] = {}
         self._ended: deque[Transaction] = deque()
         self._load()
@@ -93,11 +118,11 @@ class Transactions:
     # The start
 
     def _load(self) -> None:
-        for key, document in self._documents.of_kind(ABORTED_DOCUMENT).items():
-            self._load_aborted(key, document)
+        self._aborted.load()
         for key, document in self._documents.of_kind(TRANSACTION_DOCUMENT).items():
             transaction = Transaction.load(int(key), document)
             self._of[transaction.number] = transaction
+        self.pending_offsets.load(self._of)
         self._find_undecided()
         for number, place, ranges in self._acknowledged.load():
             subscription = self._subscription(place)
@@ -115,60 +140,37 @@ class Transactions:
             else:
                 self._set_timer(transaction)
 
-    def _load_aborted(self, key: str, document: Mapping[str, object]) -> None:
-        topic_id, index, number = key.split("/")
-        partition = self._partition((UUID(topic_id), int(index)))
-        if partition is None:
-            return
-        try:
-            self._transactional(partition).abort(decode_document(document))
-        except (RangesDamaged, ValueError) as error:
-            _log.error("aborted transaction damaged: its records show transaction=%s reason=%s", number, error)
-
     def _find_undecided(self) -> None:
         """Find in the logs what transactions have written that are open, or about to be aborted."""
-        starts: dict[Place, int] = {}
+        looking: dict[Place, list[Transaction]] = {}
         for transaction in self._of.values():
             if transaction.state.commits:
                 continue
-            for place, offset in transaction.partitions.items():
-                if self._aborted_key(place, transaction.number) in self._documents.of_kind(ABORTED_DOCUMENT):
-                    continue
+            lost: list[tuple[Topic, int]] = []
+            for place, offset in list(transaction.partitions.items()):
+                topic = self._topics.by_id(place[0])
                 partition = self._partition(place)
-                if partition is not None:
-                    # A loss of power may have taken the end of the log, and what comes then stands before the offset.
-                    offset = transaction.partitions[place] = min(offset, partition.log.end_offset)
-                    starts[place] = min(offset, starts.get(place, offset))
-        for place, offset in starts.items():
-            self._scan(place, offset)
-
-    def _scan(self, place: Place, offset: int) -> None:
-        partition = self._partition(place)
-        assert partition is not None
-        log = partition.log
-        offset = max(offset, log.start_offset)
-        while offset < log.end_offset:
-            data, behind = log.read(offset, _READ_BYTES)
-            position = 0
-            while position < len(data):
-                header = read_frame_header(data, position)
-                position += header.size
-                number = transaction_of(header)
-                transaction = self._of.get(number) if number is not None else None
-                if transaction is not None and place in transaction.partitions and not transaction.state.commits:
-                    self._transactional(partition).wrote(
-                        transaction.number, header.base_offset, header.last_offset + 1
-                    )
-            if behind <= offset:
-                return
-            offset = behind
+                if topic is None or partition is None or self._aborted.is_stored(place, transaction.number):
+                    continue
+                if offset <= partition.log.end_offset:
+                    looking.setdefault(place, []).append(transaction)
+                    continue
+                # A loss of power has taken the end of the log, and what comes now would stand before the offset.
+                del transaction.partitions[place]
+                lost.append((topic, place[1]))
+            if lost and not transaction.state.is_decided:
+                self.add(transaction, lost)
+        for place, transactions in looking.items():
+            partition = self._partition(place)
+            assert partition is not None
+            find_written(partition, place, transactions)
 
     # Finding
 
     def find(self, number: int) -> Transaction:
         """A transaction that is open, or was ended a while ago. Raises TransactionNotFound."""
         transaction = self._of.get(number)
-        if transaction is None:
+        if transaction is None or transaction.owner is not None:
             raise TransactionNotFound(f"there is no transaction {number}")
         return transaction
 
@@ -187,12 +189,6 @@ class Transactions:
         if topic is None or place.partition >= len(topic.partitions):
             return None
         return self._subscriptions.find(topic, place.partition, place.name)
-
-    @staticmethod
-    def _transactional(partition: Partition) -> PartitionTransactions:
-        if partition.transactions is None:
-            partition.transactions = PartitionTransactions(partition)
-        return partition.transactions
 
     # An open transaction
 
@@ -216,14 +212,35 @@ class Transactions:
         self.check_enabled()
         if not 0 < timeout_ms <= TIMEOUT_MS_MAX:
             raise InvalidTransactionTimeout(f"a transaction is open for 1 to {TIMEOUT_MS_MAX} ms, not {timeout_ms}")
-        if len(self._of) - len(self._ended) >= _OPEN_MAX:
-            raise TooManyTransactions(f"{_OPEN_MAX} transactions are open")
+        self._check_room()
         return self._numbers.take().chain(lambda number: self._begin(number, timeout_ms))
 
-    def _begin(self, number: int, timeout_ms: int) -> Pending[int]:
-        transaction = Transaction(number, self._runtime.now_ms() + timeout_ms)
+    def _check_room(self) -> None:
+        if len(self._of) - len(self._ended) >= _OPEN_MAX:
+            raise TooManyTransactions(f"{_OPEN_MAX} transactions are open")
+
+    def begin_for(self, owner: Owner, timeout_ms: int) -> Pending[Transaction]:
+        """Begin the transaction of an owner. It lasts once anything that was added to it does.
+
+        Raises:
+            TooManyTransactions.
+        """
+        self._check_room()
+        return self._numbers.take().then(lambda number: self._begun(number, timeout_ms, owner))
+
+    def _begun(self, number: int, timeout_ms: int, owner: Owner | None) -> Transaction:
+        now_ms = self._runtime.now_ms()
+        transaction = Transaction(number, now_ms + timeout_ms, owner=owner, started_ms=now_ms)
         self._of[number] = transaction
         self._set_timer(transaction)
+        return transaction
+
+    def owned(self) -> list[Transaction]:
+        """The open transactions that have an owner."""
+        return [one for one in self._of.values() if one.owner is not None]
+
+    def _begin(self, number: int, timeout_ms: int) -> Pending[int]:
+        transaction = self._begun(number, timeout_ms, None)
         stored = self._put(transaction)
 
         def check(outcome: Pending[None]) -> None:
@@ -243,25 +260,82 @@ class Transactions:
             Resolves once that lasts; fails with MetadataFailed.
 
         Raises:
-            TransactionNotFound, InvalidTransactionState, TooManyTransactions.
+            TransactionNotFound, InvalidTransactionState, TransactionTooLarge.
         """
-        transaction = self._open_one(number)
-        added = {
-            (topic.id, index): topic.partitions[index].log.end_offset
-            for topic, index in places
-            if (topic.id, index) not in transaction.partitions
-        }
-        if len(transaction.partitions) + len(added) > _PARTS_MAX:
-            raise TooManyTransactions(f"a transaction writes to {_PARTS_MAX} partitions at most")
-        transaction.partitions.update(added)
-        return self._put(transaction)
+        return self.add(self._open_one(number), places)
+
+    def add(
+        self, transaction: Transaction, places: Iterable[tuple[Topic, int]], *, group: str | None = None
+    ) -> Pending[None]:
+        """Say where an open transaction is going to write, and of which group it is going to commit offsets.
+
+        Returns:
+            As `add_partitions`.
+
+        Raises:
+            TransactionTooLarge.
+        """
+        wanted = {}
+        for topic, index in places:
+            place = topic.id, index
+            if place not in transaction.partitions:
+                one = transaction.adding.get(place)
+                wanted[place] = topic.partitions[index].log.end_offset if one is None else one.offset
+        groups = transaction.groups if group is None else transaction.groups | {group}
+        self._check_size(transaction, wanted, groups)
+        if not wanted and groups == transaction.groups:
+            return settled(None)
+        transaction.groups = groups
+        asked: Pending[None] = Pending()
+        for place, offset in wanted.items():
+            transaction.adding[place] = Adding(offset, asked)
+        stored = self._put(transaction)
+
+        def done(outcome: Pending[None]) -> None:
+            for place, offset in wanted.items():
+                adding = transaction.adding.get(place)
+                if adding is not None and adding.stored is asked:
+                    del transaction.adding[place]
+                if not outcome.failed:
+                    transaction.partitions.setdefault(place, offset)
+            try:
+                asked.resolve(outcome.result())
+            except MillstreamError as error:
+                asked.fail(error)
+
+        stored.when_done(done)
+        return asked
+
+    @staticmethod
+    def _check_size(transaction: Transaction, wanted: Mapping[Place, int], groups: set[str]) -> None:
+        if len(transaction.partitions) + len(transaction.adding.keys() | wanted.keys()) > _PARTS_MAX:
+            raise TransactionTooLarge(f"a transaction writes to {_PARTS_MAX} partitions at most")
+        if len(groups) > _GROUPS_MAX:
+            raise TransactionTooLarge(f"a transaction commits offsets of {_GROUPS_MAX} groups at most")
+
+    def commit_offsets(
+        self, transaction: Transaction, group_id: str, offsets: Mapping[Place, CommittedOffset]
+    ) -> Pending[None]:
+        """Commit offsets of a group in an open transaction.
+
+        Returns:
+            Resolves once that lasts, so that the decision cannot miss them; fails with MetadataFailed.
+
+        Raises:
+            TransactionTooLarge.
+        """
+        self._check_size(transaction, {}, transaction.groups | {group_id})
+        self.pending_offsets.check_room(transaction, group_id, offsets)
+        transaction.groups = transaction.groups | {group_id}
+        change = self.pending_offsets.put(transaction, group_id, offsets)
+        return self._documents.change([self._change(transaction), change])
 
     def add_subscriptions(self, number: int, places: Iterable[SubscriptionPlace]) -> Pending[None]:
         """Say where a transaction is going to acknowledge; as `add_partitions`."""
         transaction = self._open_one(number)
         subscriptions = transaction.subscriptions | set(places)
         if len(subscriptions) > _PARTS_MAX:
-            raise TooManyTransactions(f"a transaction acknowledges on {_PARTS_MAX} subscriptions at most")
+            raise TransactionTooLarge(f"a transaction acknowledges on {_PARTS_MAX} subscriptions at most")
         transaction.subscriptions = subscriptions
         return self._put(transaction)
 
@@ -272,11 +346,27 @@ class Transactions:
             TransactionNotFound, InvalidTransactionState: it may not.
         """
         if (topic.id, index) not in self._open_one(number).partitions:
-            raise InvalidTransactionState(f"the partition {index} was not added to the transaction {number}")
+            raise NotInTransaction(f"the partition {index} was not added to the transaction {number}")
 
     def wrote(self, number: int, partition: Partition, start: int, end: int) -> None:
         """A transaction that was checked has written the offsets from start to before end."""
-        self._transactional(partition).wrote(number, start, end)
+        transactions_of(partition).wrote(number, start, end)
+
+    @staticmethod
+    def wrote_for_owner(
+        transaction: Transaction,
+        place: Place,
+        partition: Partition,
+        offsets: tuple[int, int],
+        durable: Pending[None] | None,
+    ) -> None:
+        """A transaction that has an owner has written the offsets from the first to before the second.
+
+        Args:
+            durable: what its writer waits for; where that is nothing, a commit sees to it that it lasts.
+        """
+        transaction.writing[place] = durable
+        transactions_of(partition).wrote(transaction.number, *offsets, shown=True)
 
     def acknowledge(
         self, number: int, subscription: Subscription, acknowledgements: Iterable[tuple[int, int | None]]
@@ -329,23 +419,73 @@ class Transactions:
             if state.commits is not commit:
                 raise InvalidTransactionState(f"the transaction {number} is {state.value}")
             return transaction.ending or settled(None)
+        return self.decide(transaction, commit=commit)
+
+    def decide(
+        self, transaction: Transaction, *, commit: bool, changes: Sequence[DocumentChange] = ()
+    ) -> Pending[None]:
+        """Decide an open transaction.
+
+        Args:
+            changes: of documents, stored together with the decision.
+
+        Returns:
+            As `end`.
+        """
         self._stop_timer(transaction)
         transaction.state = TransactionState.COMMITTING if commit else TransactionState.ABORTING
 
-        def take_back(outcome: Pending[None]) -> None:
-            try:
-                outcome.result()
-            except MillstreamError:
+        def take_back(outcome: Pending[Callable[[], None]]) -> None:
+            if outcome.failed:
                 transaction.state, transaction.ending = TransactionState.OPEN, None
                 self._set_timer(transaction)
 
-        decided = self._put(transaction)
-        decided.when_done(take_back)
-        transaction.ending = decided.then(lambda _: self._apply(transaction))
+        # What is committed is not lost any more, so that it must be on the disk before.
+        flushed = self._flushed(transaction) if commit else settled(None)
+        ended = flushed.chain(lambda _: self._store_decision(transaction, changes))
+        ended.when_done(take_back)
+        transaction.ending = ended.then(lambda apply: self._applied(transaction, apply))
         return transaction.ending
 
+    def _flushed(self, transaction: Transaction) -> Pending[None]:
+        """Resolves once all that a transaction with an owner has written is on the disk; fails with LogFailed."""
+        waiting: list[Pending[None]] = []
+        for place, flush in transaction.writing.items():
+            if flush is None:
+                partition = self._partition(place)
+                flush = partition.durable() if partition is not None else None
+            if flush is not None:
+                waiting.append(flush)
+
+        def check(done: Sequence[Pending[None]]) -> None:
+            for one in done:
+                one.result()
+
+        return gather(waiting).then(check)
+
+    def _store_decision(
+        self, transaction: Transaction, changes: Sequence[DocumentChange]
+    ) -> Pending[Callable[[], None]]:
+        """Store a decision with what follows from it; gives what is to be done in memory then."""
+        commit = transaction.state.commits
+        documents = [*changes, self._change(transaction)]
+        if transaction.owner is not None:
+            documents[-1] = (TRANSACTION_DOCUMENT, str(transaction.number), None)
+        if not commit:
+            documents += self._aborted.changes(transaction)
+        now_ms = self._runtime.now_ms()
+        settling, also, apply = self.pending_offsets.settle(transaction, commit=commit, now_ms=now_ms)
+        return self._documents.change([*documents, *settling], also).then(lambda _: apply)
+
+    def _change(self, transaction: Transaction) -> DocumentChange:
+        return TRANSACTION_DOCUMENT, str(transaction.number), transaction.document()
+
     def _put(self, transaction: Transaction) -> Pending[None]:
-        return self._documents.put(TRANSACTION_DOCUMENT, str(transaction.number), transaction.document())
+        return self._documents.change([self._change(transaction)])
+
+    def _applied(self, transaction: Transaction, apply: Callable[[], None]) -> None:
+        apply()
+        self._apply(transaction)
 
     def _apply(self, transaction: Transaction) -> None:
         """Do in memory what follows from a decision that lasts, and begin to make it last."""
@@ -358,9 +498,14 @@ class Transactions:
             if partition is None or partition.transactions is None:
                 continue
             written = partition.transactions.end(number, commit=commit)
-            if written is not None and not commit:
-                key = self._aborted_key(place, number)
-                lasting.append(self._documents.put(ABORTED_DOCUMENT, key, encode_document(written)))
+            if written is None or commit:
+                continue
+            if not self._aborted.is_stored(place, number):  # it was decided by a server that did this afterwards
+                lasting.append(self._aborted.put(place, transaction, written))
+            self._aborted.note(place, transaction)
+        if transaction.owner is not None:
+            del self._of[number]
+            return
         for subscribed in transaction.subscriptions:
             subscription = self._subscription(subscribed)
             if subscription is not None:
@@ -368,7 +513,7 @@ class Transactions:
                 lasting.append((subscription.persist() or settled(None)) if commit else settled(None))
 
         def drop(done: Iterable[Pending[None]]) -> bool:
-            if any(_failed(one) for one in done):
+            if any(one.failed for one in done):
                 _log.warning("what follows from transaction=%d is not stored: the next start does it again", number)
                 return False
             for place in transaction.subscriptions:
@@ -411,35 +556,23 @@ class Transactions:
             _log.info("transaction timed out transaction=%d", transaction.number)
             # If the decision cannot be stored, it is tried again then.
             transaction.deadline_ms = self._runtime.now_ms() + _RETRY_MS
-            self.end(transaction.number, commit=False)
+            if transaction.owner is None:
+                self.end(transaction.number, commit=False)
+                return
+            self.time_out(transaction)
+            if not transaction.state.is_decided:
+                self._set_timer(transaction)
 
     # Upkeep and the end
 
     def expire(self) -> None:
         """Forget what is not needed any more: transactions ended long ago, aborted records that the log has not."""
         self._forget_ended()
-        for key in list(self._documents.of_kind(ABORTED_DOCUMENT)):
-            topic_id, index, _ = key.split("/")
-            partition = self._partition((UUID(topic_id), int(index)))
-            if partition is None:
-                continue
-            start_offset = partition.log.start_offset
-            document = self._documents.of_kind(ABORTED_DOCUMENT)[key]
-            try:
-                gone = decode_document(document).last_end <= start_offset
-            except (RangesDamaged, ValueError):
-                continue
-            if gone:
-                self._documents.delete(ABORTED_DOCUMENT, key)
-            if partition.transactions is not None:
-                partition.transactions.forget_before(start_offset)
+        self._aborted.expire()
 
     def forget_topic(self, topic_id: UUID, first: int = 0) -> None:
         """Drop what lasts of a topic that is gone, or of its partitions from one on; no transaction is there now."""
-        for key in list(self._documents.of_kind(ABORTED_DOCUMENT)):
-            owner, index, _ = key.split("/")
-            if owner == str(topic_id) and int(index) >= first:
-                self._documents.delete(ABORTED_DOCUMENT, key)
+        self._aborted.forget_topic(topic_id, first)
         for transaction in self._of.values():
             written = [place for place in transaction.partitions if place[0] == topic_id and place[1] >= first]
             subscribed = {
@@ -447,25 +580,15 @@ class Transactions:
             }
             for place in written:
                 del transaction.partitions[place]
+                transaction.writing.pop(place, None)
             transaction.subscriptions -= subscribed
             for one in subscribed:
                 self._acknowledged.drop(transaction.number, one)
-            if written or subscribed:
+            self.pending_offsets.forget_topic(transaction, topic_id, first)
+            if (written or subscribed) and not (transaction.owner is not None and transaction.state.is_decided):
                 self._put(transaction)
 
     def close(self) -> None:
         """Let no timer run any more: the server stops."""
         for transaction in self._of.values():
             self._stop_timer(transaction)
-
-    @staticmethod
-    def _aborted_key(place: Place, number: int) -> str:
-        return f"{place[0]}/{place[1]}/{number}"
-
-
-def _failed(pending: Pending[None]) -> bool:
-    try:
-        pending.result()
-    except MillstreamError:
-        return True
-    return False

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from millstream.broker import errors as broker
+from millstream.broker import transactions
+from millstream.broker.credentials import UnacceptableCredential, UnknownCredential
 from millstream.model.errors import IoFailed, MillstreamError
 from millstream.sessions.kafka.errors import InvalidAssignment, InvalidReplicationFactor, InvalidResource
 from millstream.storage import errors as storage
@@ -11,7 +13,7 @@ from millstream.storage.metadata import MetadataFailed
 from millstream.wire.kafka import errors as wire
 from millstream.wire.kafka.error_codes import ErrorCode
 
-__all__ = ["code_of"]
+__all__ = ["Refusal", "code_of"]
 
 _CODES: Final[Mapping[type[Exception], ErrorCode]] = {
     broker.UnknownTopic: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -37,12 +39,22 @@ _CODES: Final[Mapping[type[Exception], ErrorCode]] = {
     broker.GroupNotFound: ErrorCode.GROUP_ID_NOT_FOUND,
     broker.SubscribedToTopic: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC,
     broker.NoteTooLarge: ErrorCode.OFFSET_METADATA_TOO_LARGE,
+    transactions.InvalidTransactionalId: ErrorCode.INVALID_REQUEST,
+    transactions.InvalidTransactionTimeout: ErrorCode.INVALID_TRANSACTION_TIMEOUT,
+    transactions.InvalidTransactionState: ErrorCode.INVALID_TXN_STATE,
+    transactions.UnknownTransactionalId: ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+    transactions.StaleTransactionalEpoch: ErrorCode.PRODUCER_FENCED,
+    transactions.TransactionChanging: ErrorCode.CONCURRENT_TRANSACTIONS,
+    transactions.TooManyTransactions: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    transactions.TransactionTooLarge: ErrorCode.POLICY_VIOLATION,
     storage.OffsetOutOfRange: ErrorCode.OFFSET_OUT_OF_RANGE,
     storage.OutOfOrderSequence: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     storage.StaleProducerEpoch: ErrorCode.INVALID_PRODUCER_EPOCH,
     storage.DiskFull: ErrorCode.KAFKA_STORAGE_ERROR,
     storage.LogFailed: ErrorCode.KAFKA_STORAGE_ERROR,
     MetadataFailed: ErrorCode.KAFKA_STORAGE_ERROR,
+    UnacceptableCredential: ErrorCode.UNACCEPTABLE_CREDENTIAL,
+    UnknownCredential: ErrorCode.RESOURCE_NOT_FOUND,
     InvalidResource: ErrorCode.INVALID_REQUEST,
     InvalidReplicationFactor: ErrorCode.INVALID_REPLICATION_FACTOR,
     InvalidAssignment: ErrorCode.INVALID_REPLICA_ASSIGNMENT,

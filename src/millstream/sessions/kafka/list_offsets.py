@@ -2,7 +2,8 @@
 
 A time is looked up in the index, then record by record in one batch. In the index a frame of another protocol has the
 time at which it was published or appended, which its records may precede. Version 0 knows no times of records: it is
-answered with the offsets at which segments begin.
+answered with the offsets at which segments begin. From 2 on readers of what is committed say so: for them the log
+ends where the first open transaction begins.
 """
 
 from collections import Counter
@@ -27,6 +28,7 @@ from millstream.wire.translation import kafka_batch
 
 __all__ = ["handle"]
 
+_READ_COMMITTED: Final = 1
 _LATEST: Final = -1
 _EARLIEST: Final = -2
 _MAX_TIMESTAMP: Final = -3
@@ -41,14 +43,16 @@ def handle(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
         found = [
             _segment_starts(call, topic.name, asked)
             if call.version == 0
-            else _answer(call, topic.name, asked, once=times[topic.name, asked.partition_index] == 1)
+            else _answer(call, request, topic.name, asked, once=times[topic.name, asked.partition_index] == 1)
             for asked in topic.partitions
         ]
         response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=found))
     return response
 
 
-def _answer(call: Call, name: str, asked: ListOffsetsPartition, *, once: bool) -> ListOffsetsPartitionResponse:
+def _answer(
+    call: Call, request: ListOffsetsRequest, name: str, asked: ListOffsetsPartition, *, once: bool
+) -> ListOffsetsPartitionResponse:
     answer = ListOffsetsPartitionResponse(partition_index=asked.partition_index)
     if not once:
         answer.error_code = ErrorCode.INVALID_REQUEST
@@ -57,7 +61,8 @@ def _answer(call: Call, name: str, asked: ListOffsetsPartition, *, once: bool) -
         partition = call.partition(call.topic(name), asked.partition_index)
         answer.error_code = epoch_error(asked.current_leader_epoch)
         if not answer.error_code:
-            answer.offset, answer.timestamp = _look_up(partition, asked.timestamp)
+            end = partition.end_for(committed=request.isolation_level == _READ_COMMITTED)
+            answer.offset, answer.timestamp = _look_up(partition, asked.timestamp, end)
             answer.leader_epoch = LEADER_EPOCH if answer.offset >= 0 else -1
     except (MillstreamError, OSError) as error:
         answer.error_code = code_of(error)
@@ -71,13 +76,14 @@ def _segment_starts(call: Call, name: str, asked: ListOffsetsPartition) -> ListO
     """
     answer = ListOffsetsPartitionResponse(partition_index=asked.partition_index)
     try:
-        log = call.partition(call.topic(name), asked.partition_index).log
+        partition = call.partition(call.topic(name), asked.partition_index)
     except MillstreamError as error:
         answer.error_code = code_of(error)
         return answer
+    log, end = partition.log, partition.uncommitted_offset
     starts = [(max(offset, log.start_offset), latest_ms) for offset, latest_ms in log.segment_starts]
-    if starts[-1][0] < log.end_offset:
-        starts.append((log.end_offset, call.broker.runtime.now_ms()))
+    if starts[-1][0] < end:
+        starts.append((end, call.broker.runtime.now_ms()))
     if asked.timestamp == _EARLIEST:
         del starts[1:]
     elif asked.timestamp != _LATEST:
@@ -88,11 +94,17 @@ def _segment_starts(call: Call, name: str, asked: ListOffsetsPartition) -> ListO
     return answer
 
 
-def _look_up(partition: Partition, timestamp: int) -> tuple[int, int]:
-    """An offset and the time of its record, -1 for none. Nothing is tiered, so -5 and -6 find nothing."""
+def _look_up(partition: Partition, timestamp: int, end: int) -> tuple[int, int]:
+    """An offset and the time of its record, -1 for none. Nothing is tiered, so -5 and -6 find nothing.
+
+    Args:
+        partition: where to look.
+        timestamp: what for.
+        end: the first offset that the client may not read.
+    """
     log = partition.log
     if timestamp == _LATEST:
-        return partition.stable_offset, -1
+        return end, -1
     if timestamp in {_EARLIEST, _EARLIEST_LOCAL}:
         return log.start_offset, -1
     if timestamp == _MAX_TIMESTAMP:
@@ -107,4 +119,4 @@ def _look_up(partition: Partition, timestamp: int) -> tuple[int, int]:
     if found is None and header.magic != Magic.KAFKA_V2:
         # Its frame is as late, but an application has given its records earlier times: nothing is passed over.
         found = max(header.base_offset, log.start_offset), header.max_timestamp
-    return found or (-1, -1)
+    return found if found is not None and found[0] < end else (-1, -1)

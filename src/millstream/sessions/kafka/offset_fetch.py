@@ -1,7 +1,8 @@
 """OffsetFetch: versions 0 to 10.
 
 Version 0 says so by an error where nothing is committed. From 2 on all topics may be asked for, from 8 on several
-groups; from 10 on topics are named by id.
+groups; from 10 on topics are named by id. From 7 on a client may insist on what is stable: where a transaction has
+committed an offset and is not decided, it is told to ask again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,6 +28,7 @@ __all__ = ["handle"]
 
 _GROUPS_SINCE: Final = 8
 _IDS_SINCE: Final = 10
+_UNSTABLE: Final = ErrorCode.UNSTABLE_OFFSET_COMMIT
 _NOTHING: Final = CommittedOffset(offset=-1, leader_epoch=-1, note="", committed_ms=0)
 
 
@@ -34,7 +36,7 @@ def handle(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
     """Tell what groups have committed; -1 where they have not."""
     if call.version >= _GROUPS_SINCE:
         groups = {group.group_id: group for group in request.groups}
-        return OffsetFetchResponse(groups=[_group(call, group) for group in groups.values()])
+        return OffsetFetchResponse(groups=[_group(call, request, group) for group in groups.values()])
     committed = call.broker.groups.offsets.of_group(request.group_id)
     asked: Sequence[tuple[Topic | None, str, list[int]]]
     if request.topics is None:
@@ -45,11 +47,14 @@ def handle(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
     response = OffsetFetchResponse()
     for topic, name, indexes in asked:
         found = [(index, _offset(committed, topic, index)) for index in indexes]
+        unstable = _unstable(call, request, request.group_id, topic, indexes)
         response.topics.append(
             OffsetFetchResponseTopic(
                 name=name,
                 partitions=[
-                    OffsetFetchResponsePartition(
+                    OffsetFetchResponsePartition(partition_index=index, committed_offset=-1, error_code=_UNSTABLE)
+                    if index in unstable
+                    else OffsetFetchResponsePartition(
                         partition_index=index,
                         committed_offset=one.offset,
                         committed_leader_epoch=one.leader_epoch,
@@ -63,20 +68,39 @@ def handle(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
     return response
 
 
-def _group(call: Call, asked: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+def _group(call: Call, request: OffsetFetchRequest, asked: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
     committed = call.broker.groups.offsets.of_group(asked.group_id)
     answer = OffsetFetchResponseGroup(group_id=asked.group_id)
     if asked.topics is None:
         for topic, name, indexes in _all_topics(call, committed):
-            answer.topics.append(_topic(committed, topic, name, topic.id, indexes, ErrorCode.NONE))
+            found_topic = _topic(committed, topic, name, topic.id, indexes, ErrorCode.NONE)
+            answer.topics.append(_stable(found_topic, _unstable(call, request, asked.group_id, topic, indexes)))
         return answer
     for wanted in asked.topics:
         found = call.topic(wanted.name, wanted.topic_id)
         unknown_id = found is None and call.version >= _IDS_SINCE
         code = ErrorCode.UNKNOWN_TOPIC_ID if unknown_id else ErrorCode.NONE
         indexes = wanted.partition_indexes
-        answer.topics.append(_topic(committed, found, wanted.name, wanted.topic_id, indexes, code))
+        wanted_topic = _topic(committed, found, wanted.name, wanted.topic_id, indexes, code)
+        answer.topics.append(_stable(wanted_topic, _unstable(call, request, asked.group_id, found, indexes)))
     return answer
+
+
+def _unstable(
+    call: Call, request: OffsetFetchRequest, group_id: str, topic: Topic | None, indexes: Iterable[int]
+) -> set[int]:
+    """The partitions in which a transaction is about to commit an offset, if that is to be told."""
+    if not request.require_stable or topic is None:
+        return set()
+    is_pending = call.broker.transactions.pending_offsets.is_pending
+    return {index for index in indexes if is_pending(group_id, (topic.id, index))}
+
+
+def _stable(topic: OffsetFetchResponseTopics, unstable: set[int]) -> OffsetFetchResponseTopics:
+    for one in topic.partitions if unstable else ():
+        if one.partition_index in unstable:
+            one.error_code, one.committed_offset, one.committed_leader_epoch, one.metadata = _UNSTABLE, -1, -1, ""
+    return topic
 
 
 def _topic(

@@ -1,7 +1,8 @@
 """Produce: versions 0 to 13.
 
 Before 3 message sets of magic 0 or 1 are sent, which become batches here, and errors that their clients do not know
-are told as ones that they do. From 7 on batches may be compressed with zstd; from 13 on topics are named by id.
+are told as ones that they do. From 7 on batches may be compressed with zstd. From 12 on a partition need not have
+been added to the transaction before. From 13 on topics are named by id.
 """
 
 from collections.abc import Sequence
@@ -13,8 +14,10 @@ from millstream.model.errors import MillstreamError
 from millstream.model.frame import CODEC_MASK, Attributes, read_frame_header
 from millstream.model.pending import Pending, gather
 from millstream.sessions.kafka.call import Call
-from millstream.sessions.kafka.error_table import code_of
 from millstream.sessions.kafka.old_error_codes import before_batches
+from millstream.sessions.kafka.transaction_codes import code_for_writer
+from millstream.sessions.kafka.transactional_writer import TransactionalWriter
+from millstream.storage.log import Appended
 from millstream.wire.compression import Codec
 from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.errors import InvalidRecords, Unanswerable, UnsupportedCodec
@@ -95,26 +98,33 @@ def _append(
             answer.error_code = ErrorCode.INVALID_REQUIRED_ACKS
             return answer, None
         partition = call.partition(topic, data.index)
-        return answer, _append_batch(call, request, partition, data, answer, budget)
+        assert topic is not None
+        return answer, _append_batch(call, request, (topic, partition), data, answer, budget)
     except (MillstreamError, OSError) as error:
-        answer.error_code = _code_of(call, error)
-        if call.version >= _MESSAGES_SINCE:
-            answer.error_message = str(error)
-            if isinstance(error, InvalidRecords):
-                answer.record_errors.append(
-                    BatchIndexAndErrorMessage(batch_index=0, batch_index_error_message=str(error))
-                )
+        _refuse(call, answer, error)
         return answer, None
+
+
+def _refuse(call: Call, answer: PartitionProduceResponse, error: MillstreamError | OSError) -> None:
+    answer.error_code = _code_of(call, error)
+    answer.base_offset = -1
+    if call.version >= _MESSAGES_SINCE:
+        answer.error_message = str(error)
+        if isinstance(error, InvalidRecords):
+            answer.record_errors.append(
+                BatchIndexAndErrorMessage(batch_index=0, batch_index_error_message=str(error))
+            )
 
 
 def _append_batch(
     call: Call,
     request: ProduceRequest,
-    partition: Partition,
+    place: tuple[Topic, Partition],
     data: PartitionProduceData,
     answer: PartitionProduceResponse,
     budget: InflationBudget,
 ) -> Pending[None] | None:
+    topic, partition = place
     batch = memoryview(data.records or b"")
     if call.version < _BATCHES_SINCE and is_message_set(batch):
         return _append_messages(request, partition, batch, answer, budget)
@@ -122,18 +132,24 @@ def _append_batch(
     header = check_batch(batch, budget)
     if header.attributes & CODEC_MASK == Codec.ZSTD and call.version < _ZSTD_SINCE:
         raise UnsupportedCodec(f"zstd is not allowed in Produce version {call.version}")
-    if header.attributes & Attributes.TRANSACTIONAL:
-        answer.error_code = ErrorCode.INVALID_TXN_STATE
-        return None
     if partition.settings.compacted and has_null_key(batch):
         raise InvalidRecords(_NO_KEY)
     all_replicas = request.acks == _ACKS_ALL
-    answer.base_offset = partition.append(batch, header, all_replicas=all_replicas).base_offset
+    if header.attributes & Attributes.TRANSACTIONAL:
+        writer = TransactionalWriter(call, request, topic, partition, header)
+        return writer.append(batch, lambda appended: _answered(partition, appended, answer))
+    if header.producer_id >= 0:
+        call.broker.transactional_producers.check_plain(header.producer_id, (topic.id, data.index))
+    _answered(partition, (partition.append(batch, header, all_replicas=all_replicas), batch), answer)
+    return partition.durable() if all_replicas else None
+
+
+def _answered(partition: Partition, appended: tuple[Appended, memoryview], answer: PartitionProduceResponse) -> None:
+    answer.base_offset = appended[0].base_offset
     answer.log_start_offset = partition.log.start_offset
     if partition.settings.append_time:
         # The time that the batch was stamped with, not a later one: it is in the frame now.
-        answer.log_append_time_ms = read_frame_header(batch).max_timestamp
-    return partition.durable() if all_replicas else None
+        answer.log_append_time_ms = read_frame_header(appended[1]).max_timestamp
 
 
 def _append_messages(
@@ -160,7 +176,7 @@ def _append_messages(
 
 
 def _code_of(call: Call, error: MillstreamError | OSError) -> int:
-    code = code_of(error)
+    code = code_for_writer(error, call.version)
     return before_batches(code) if call.version < _BATCHES_SINCE else code
 
 
@@ -170,7 +186,6 @@ def _confirmed(
     for answer, durable in waiting:
         try:
             durable.result()
-        except MillstreamError as error:
-            answer.error_code = _code_of(call, error)
-            answer.base_offset = -1
+        except (MillstreamError, OSError) as error:
+            _refuse(call, answer, error)
     return response

@@ -7,6 +7,7 @@ import pytest
 from millstream.broker.transactions import (
     InvalidTransactionState,
     InvalidTransactionTimeout,
+    NotInTransaction,
     TransactionNotFound,
     TransactionsDisabled,
     TransactionState,
@@ -116,6 +117,41 @@ def test_what_is_refused() -> None:
     off = SimulatedBroker(pulsar__transactions__enable="false")
     with pytest.raises(TransactionsDisabled):
         off.broker.transactions.begin(1000)
+
+
+def test_nothing_is_written_before_that_a_partition_was_added_lasts() -> None:
+    bank = Bank()
+    number = bank.begin()
+    topic = bank.broker.topic()
+    adding = [bank.transactions.add_partitions(number, [(topic, 0)]) for _ in range(2)]
+    with pytest.raises(NotInTransaction):
+        bank.write(number)
+    bank.run()
+    assert [one.result() for one in adding] == [None, None]
+    bank.write(number)
+
+
+def test_a_partition_that_could_not_be_added_was_not() -> None:
+    bank = Bank()
+    number = bank.begin()
+    bank.broker.store.failing = True
+    with pytest.raises(MetadataFailed):
+        bank.broker.wait(bank.transactions.add_partitions(number, [(bank.broker.topic(), 0)]))
+    bank.broker.store.failing = False
+    with pytest.raises(NotInTransaction):
+        bank.write(number)
+
+
+def test_a_transaction_of_a_producer_is_not_ended_by_its_number() -> None:
+    bank = Bank()
+    producers = bank.broker.broker.transactional_producers
+    identity = bank.broker.wait(producers.open("p", 60_000))
+    bank.broker.wait(producers.add_partitions("p", identity, [(bank.broker.topic(), 0)]))
+    [transaction] = bank.transactions.open
+    with pytest.raises(TransactionNotFound):
+        bank.transactions.end(transaction.number, commit=True)
+    with pytest.raises(TransactionNotFound):
+        bank.transactions.check_writer(transaction.number, bank.broker.topic(), 0)
 
 
 def test_a_decision_that_cannot_be_stored_is_none() -> None:

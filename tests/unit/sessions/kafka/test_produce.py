@@ -173,12 +173,12 @@ def test_zstd_is_allowed_from_version_7_on(talk: Conversation) -> None:
         assert talk.ask(PRODUCE, request, version).responses[0].partition_responses[0].error_code == code
 
 
-def test_a_transactional_batch_is_refused(talk: Conversation) -> None:
+def test_a_batch_of_no_producers_transaction_is_refused(talk: Conversation) -> None:
     frame = fresh(talk)
     frame[22] |= 0x10
     frame[17:21] = frame_crc(memoryview(frame)).to_bytes(4, "big")
     answer = talk.ask(PRODUCE, produce_request(frame), BY_NAME).responses[0].partition_responses[0]
-    assert answer.error_code == ErrorCode.INVALID_TXN_STATE
+    assert answer.error_code == ErrorCode.INVALID_PRODUCER_ID_MAPPING
 
 
 def test_a_compacted_topic_takes_no_record_without_a_key(talk: Conversation) -> None:

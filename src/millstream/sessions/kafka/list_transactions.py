@@ -1,0 +1,61 @@
+"""ListTransactions: versions 0 to 2. From 1 on by how long they have been open, from 2 on by a pattern of the id."""
+
+from typing import Final
+
+import re2
+
+from millstream.broker.transactions import TransactionalProducer
+from millstream.sessions.kafka.call import Call
+from millstream.sessions.kafka.transaction_states import STATES, state_of
+from millstream.wire.kafka.error_codes import ErrorCode
+from millstream.wire.kafka.messages.list_transactions import (
+    ListedTransaction,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
+
+__all__ = ["handle"]
+
+_PATTERN_CHARACTERS_MAX: Final = 1000
+"""Characters of a pattern: what it compiles to grows with it, and is built while everyone else waits."""
+_OPTIONS: Final = re2.Options()
+_OPTIONS.log_errors = False  # a client's mistake is told to the client
+
+
+def handle(call: Call, request: ListTransactionsRequest) -> ListTransactionsResponse:
+    """List the producers with a transactional id that pass all filters."""
+    states = set(request.state_filters)
+    response = ListTransactionsResponse(unknown_state_filters=sorted(states - STATES))
+    ids = set(request.producer_id_filters)
+    pattern = None
+    if request.transactional_id_pattern:
+        if len(request.transactional_id_pattern) > _PATTERN_CHARACTERS_MAX:
+            response.error_code = ErrorCode.INVALID_REGULAR_EXPRESSION
+            return response
+        try:
+            pattern = re2.compile(request.transactional_id_pattern, _OPTIONS)
+        except re2.error:
+            response.error_code = ErrorCode.INVALID_REGULAR_EXPRESSION
+            return response
+    now_ms = call.broker.runtime.now_ms()
+    for producer in call.broker.transactional_producers:
+        if (
+            (states and state_of(producer) not in states)
+            or (ids and producer.identity.id not in ids)
+            or (request.duration_filter >= 0 and not _is_open_longer(producer, request.duration_filter, now_ms))
+            or (pattern is not None and pattern.fullmatch(producer.transactional_id) is None)
+        ):
+            continue
+        response.transaction_states.append(
+            ListedTransaction(
+                transactional_id=producer.transactional_id,
+                producer_id=producer.identity.id,
+                transaction_state=state_of(producer),
+            )
+        )
+    return response
+
+
+def _is_open_longer(producer: TransactionalProducer, duration_ms: int, now_ms: int) -> bool:
+    transaction = producer.transaction
+    return transaction is not None and now_ms - transaction.started_ms > duration_ms
