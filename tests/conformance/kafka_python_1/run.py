@@ -65,6 +65,23 @@ def produce(args: Args) -> Any:
     return [[one.offset, one.timestamp] for one in answers]
 
 
+def plain(args: Args) -> Any:
+    """Send a record after showing a name and a password by PLAIN, in tokens without requests around them."""
+    producer = kafka.KafkaProducer(
+        bootstrap_servers=args["broker"],
+        api_version=version(args),
+        security_protocol="SASL_PLAINTEXT",
+        sasl_mechanism="PLAIN",
+        sasl_plain_username=args["user"],
+        sasl_plain_password=args["password"],
+        max_block_ms=5000,
+        retries=0,
+    )
+    offset = producer.send(args["topic"], b"value").get(30).offset
+    producer.close()
+    return offset
+
+
 def refused(args: Args) -> Any:
     """Send one record that is to be refused; returns the name of the error."""
     try:
@@ -163,7 +180,7 @@ def probe(args: Args) -> Any:
     return found
 
 
-SCENARIOS = {one.__name__: one for one in (produce, refused, read, bounds, committed, group, simple, probe)}
+SCENARIOS = {one.__name__: one for one in (produce, plain, refused, read, bounds, committed, group, simple, probe)}
 
 if __name__ == "__main__":
     json.dump(SCENARIOS[sys.argv[1]](json.load(sys.stdin)), sys.stdout)

@@ -3,6 +3,7 @@
 import base64
 import contextlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.conformance.kafka_python_1.conftest import Scenario
 from tests.support.sample_records import Sample, samples
-from tests.support.server_process import ServerProcess
+from tests.support.server_process import ServerProcess, serving
 
 Unique = Callable[[str], str]
 
@@ -149,3 +150,17 @@ def test_a_message_that_is_too_large(
 def test_it_takes_the_server_for_a_later_one(scenario: Scenario, broker: ServerProcess) -> None:
     """Asked without a version, it goes by what is advertised, and sends record batches."""
     assert tuple(scenario("probe", broker=broker.kafka)) >= (1, 0, 0)
+
+
+@pytest.mark.parametrize("version", [V0_10_0, V0_10_1], ids=str)
+def test_a_client_shows_who_it_is_in_bare_tokens(
+    scenario: Scenario, tmp_path: Path, version: tuple[int, ...]
+) -> None:
+    users = tmp_path / "users"
+    users.write_text("ada:secret\n")
+    settings = ["sasl.enabled.mechanisms=PLAIN", f"sasl.users.file={users}"]
+    with serving(str(tmp_path / "data"), settings=settings) as server:
+        login = {"broker": server.kafka, "version": version, "topic": "bare", "user": "ada"}
+        assert scenario("plain", **login, password="secret") == 0
+        with pytest.raises(AssertionError, match=r"NoBrokersAvailable|Authentication|KafkaTimeout"):
+            scenario("plain", **login, password="wrong")

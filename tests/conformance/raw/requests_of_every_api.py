@@ -4,6 +4,16 @@ from typing import Any, Final
 from uuid import UUID
 
 from millstream.wire.kafka.messages import alter_configs, incremental_alter_configs
+from millstream.wire.kafka.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from millstream.wire.kafka.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from millstream.wire.kafka.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+)
 from millstream.wire.kafka.messages.api_versions import ApiVersionsRequest
 from millstream.wire.kafka.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from millstream.wire.kafka.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -18,7 +28,12 @@ from millstream.wire.kafka.messages.describe_cluster import DescribeClusterReque
 from millstream.wire.kafka.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from millstream.wire.kafka.messages.describe_groups import DescribeGroupsRequest
 from millstream.wire.kafka.messages.describe_log_dirs import DescribeLogDirsRequest
+from millstream.wire.kafka.messages.describe_producers import DescribeProducersRequest
+from millstream.wire.kafka.messages.describe_producers import TopicRequest as ProducersTopic
 from millstream.wire.kafka.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
+from millstream.wire.kafka.messages.describe_transactions import DescribeTransactionsRequest
+from millstream.wire.kafka.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
+from millstream.wire.kafka.messages.end_txn import EndTxnRequest
 from millstream.wire.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from millstream.wire.kafka.messages.find_coordinator import FindCoordinatorRequest
 from millstream.wire.kafka.messages.heartbeat import HeartbeatRequest
@@ -27,6 +42,7 @@ from millstream.wire.kafka.messages.join_group import JoinGroupRequest, JoinGrou
 from millstream.wire.kafka.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from millstream.wire.kafka.messages.list_groups import ListGroupsRequest
 from millstream.wire.kafka.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from millstream.wire.kafka.messages.list_transactions import ListTransactionsRequest
 from millstream.wire.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic
 from millstream.wire.kafka.messages.offset_commit import (
     OffsetCommitRequest,
@@ -49,7 +65,14 @@ from millstream.wire.kafka.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
+from millstream.wire.kafka.messages.sasl_authenticate import SaslAuthenticateRequest
+from millstream.wire.kafka.messages.sasl_handshake import SaslHandshakeRequest
 from millstream.wire.kafka.messages.sync_group import SyncGroupRequest
+from millstream.wire.kafka.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 from tests.conformance.raw.log_client import batch_of, produce_request
 
 __all__ = ["requests_by_key"]
@@ -123,4 +146,37 @@ def requests_by_key(topic: str, topic_id: UUID, fresh: str) -> dict[int, Any]:
         ),
         60: DescribeClusterRequest(),
         75: DescribeTopicPartitionsRequest(topics=[TopicRequest(name=topic)]),
+        **_of_transactions(topic, fresh),
+        **_of_authentication(fresh),
+    }
+
+
+def _of_authentication(fresh: str) -> dict[int, Any]:
+    return {
+        17: SaslHandshakeRequest(mechanism="PLAIN"),
+        36: SaslAuthenticateRequest(auth_bytes=b"\0name\0password"),
+        50: DescribeUserScramCredentialsRequest(users=None),
+        51: AlterUserScramCredentialsRequest(deletions=[ScramCredentialDeletion(name=fresh, mechanism=1)]),
+    }
+
+
+def _of_transactions(topic: str, fresh: str) -> dict[int, Any]:
+    added = AddPartitionsToTxnTopic(name=topic, partitions=[0])
+    pending = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=1, committed_metadata="note")
+    return {
+        24: AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=fresh,
+            v3_and_below_topics=[added],
+            transactions=[AddPartitionsToTxnTransaction(transactional_id=fresh, topics=[added])],
+        ),
+        25: AddOffsetsToTxnRequest(transactional_id=fresh, group_id=fresh),
+        26: EndTxnRequest(transactional_id=fresh),
+        28: TxnOffsetCommitRequest(
+            transactional_id=fresh,
+            group_id=fresh,
+            topics=[TxnOffsetCommitRequestTopic(name=topic, partitions=[pending])],
+        ),
+        61: DescribeProducersRequest(topics=[ProducersTopic(name=topic, partition_indexes=[0])]),
+        65: DescribeTransactionsRequest(transactional_ids=[fresh]),
+        66: ListTransactionsRequest(),
     }

@@ -66,7 +66,7 @@ REFUSED: dict[str, tuple[bytes | bytearray, ErrorCode]] = {
     "codec 5": (with_field(ATTRIBUTES_AT, ">h", 5), ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
     "codec 7": (with_field(ATTRIBUTES_AT, ">h", 7), ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
     "control": (with_field(ATTRIBUTES_AT, ">h", 0x20), INVALID),
-    "transactional": (with_field(ATTRIBUTES_AT, ">h", 0x10), ErrorCode.INVALID_TXN_STATE),
+    "transactional": (with_field(ATTRIBUTES_AT, ">h", 0x10), ErrorCode.INVALID_PRODUCER_ID_MAPPING),
     "append time": (with_field(ATTRIBUTES_AT, ">h", 0x08), ErrorCode.INVALID_TIMESTAMP),
     "count 2": (with_field(COUNT_AT, ">i", 2), INVALID),
     "count 4": (with_field(COUNT_AT, ">i", 4), INVALID),

@@ -53,21 +53,33 @@ def test_what_was_answered_before_the_nonsense_arrives(connect: Connect) -> None
 @pytest.mark.parametrize(
     "hello",
     [
-        b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        b"POST /topics HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
-        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-        TLS_HELLO,
         b"SSH-2.0-OpenSSH_9.6\r\n",
         b"\xff" * 64,
         bytes(64),
         b"\x00\x00\x00\x20" + b"\xff" * 32,
     ],
-    ids=["http-get", "http-post", "http2", "tls", "ssh", "ones", "zeros", "framed-ones"],
+    ids=["ssh", "ones", "zeros", "framed-ones"],
 )
-def test_other_protocols(connect: Connect, hello: bytes) -> None:
+def test_protocols_that_are_not_spoken(connect: Connect, hello: bytes) -> None:
     connection = connect()
     connection.write(hello)
     assert connection.closed_by_server()
+
+
+@pytest.mark.parametrize(
+    ("hello", "answer"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"HTTP/1.1 404"),
+        (b"POST /topics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc", b"HTTP/1.1 404"),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"HTTP/1.1 404"),
+        (TLS_HELLO, b"\x15\x03\x03\0\2\2\x28"),
+    ],
+    ids=["http-get", "http-post", "http2", "tls"],
+)
+def test_other_protocols_are_answered_as_such(connect: Connect, hello: bytes, answer: bytes) -> None:
+    connection = connect()
+    connection.write(hello)
+    assert connection.receive_exactly(len(answer)) == answer
 
 
 def test_noise(connect: Connect) -> None:

@@ -20,7 +20,8 @@ from tests.unit.wire.kafka.samples import kafka_4_versions
 
 APIS = {key: handler.api for key, handler in HANDLERS.items()}
 ISSUE_APIS = (
-    "0 1 2 3 8 9 10 11 12 13 14 15 16 18 19 20 21 22 23 32 33 35 37 42 44 47 60 75"  # those that must be there
+    "0 1 2 3 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 28 "
+    "32 33 35 36 37 42 44 47 50 51 60 61 65 66 75"  # those that must be there
 )
 UNKNOWN = {
     "Heartbeat": {ErrorCode.UNKNOWN_MEMBER_ID},
@@ -31,9 +32,16 @@ UNKNOWN = {
     "DeleteGroups": {ErrorCode.GROUP_ID_NOT_FOUND},
     "OffsetDelete": {ErrorCode.GROUP_ID_NOT_FOUND},
     "DeleteTopics": {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
+    "SaslAuthenticate": {ErrorCode.ILLEGAL_SASL_STATE},
+    "AlterUserScramCredentials": {ErrorCode.RESOURCE_NOT_FOUND},
     "CreatePartitions": {ErrorCode.INVALID_PARTITIONS},
+    "AddPartitionsToTxn": {ErrorCode.INVALID_PRODUCER_ID_MAPPING},
+    "AddOffsetsToTxn": {ErrorCode.INVALID_PRODUCER_ID_MAPPING},
+    "EndTxn": {ErrorCode.INVALID_PRODUCER_ID_MAPPING},
+    "TxnOffsetCommit": {ErrorCode.INVALID_PRODUCER_ID_MAPPING},
+    "DescribeTransactions": {ErrorCode.TRANSACTIONAL_ID_NOT_FOUND},
 }
-"""Errors that are right for a group or a topic that does not exist, or has grown already."""
+"""Errors that are right for a group, a topic or a transactional id that does not exist, or has grown already."""
 
 WHO = ApiVersionsRequest(client_software_name="raw", client_software_version="1")
 
@@ -105,7 +113,7 @@ def versions_not_served() -> Iterator[tuple[int, int]]:
             yield api.key, api.versions.stop
             yield api.key, api.versions.start - 1
             yield api.key, -1
-    for key in (4, 17, 24, 26, 36, 68, 71, 76, 999, 32767, -1, -32768):
+    for key in (4, 27, 29, 68, 71, 76, 999, 32767, -1, -32768):
         yield key, 0
 
 

@@ -9,6 +9,7 @@ from millstream.broker.broker import Broker
 from millstream.broker.errors import UnknownTopic
 from millstream.broker.partition import Partition
 from millstream.broker.topics import Topic
+from millstream.sessions.kafka.authentication import Authentication, Security
 from millstream.sessions.kafka.fetch_sessions import FetchSessions
 from millstream.sessions.session import Endpoint
 from millstream.wire.kafka.schema import NO_UUID
@@ -31,10 +32,15 @@ class Wait(Protocol):
 
 @dataclass(slots=True)
 class KafkaShared:
-    """What all Kafka connections share."""
+    """What all Kafka connections share.
+
+    `kept_bytes` counts the batches that wait until they may be written.
+    """
 
     broker: Broker
     fetch_sessions: FetchSessions
+    security: Security
+    kept_bytes: int = 0
 
 
 @dataclass(slots=True)
@@ -45,13 +51,24 @@ class Client:
         host: the peer's address.
         endpoint: where its listener tells clients to connect.
         room_bytes: how much more may be queued for it to read.
+        end: ends the connection, for a reason.
         waits: what waits for more data on its behalf.
+        authentication: how far it has come to show who it is; None once it is let in.
+        name: who it has shown to be, None for nobody.
     """
 
     host: str
     endpoint: Endpoint
     room_bytes: Callable[[], int]
+    end: Callable[[str], None]
     waits: set[Wait] = field(default_factory=set)
+    authentication: Authentication | None = None
+    name: str | None = None
+
+    def admitted(self, name: str) -> None:
+        """It has shown who it is."""
+        self.authentication = None
+        self.name = name
 
 
 @dataclass(slots=True)

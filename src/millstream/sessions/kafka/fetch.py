@@ -1,5 +1,9 @@
 """Fetch: versions 0 to 18.
 
+Readers of what is committed get nothing at or behind the first record of an open transaction, and batches without
+records where one was aborted: there are no marks of transactions in the log, and no lists of aborted ones in answers.
+Others get what Kafka's transactions write at once and for good; what Pulsar's write, as readers of what is committed.
+
 Before 4 batches are answered as message sets, of magic 0 before 2 and of magic 1 after; see `message_reading`. From
 7 on with sessions, from 12 on with the epoch last fetched (there is one epoch, so it never diverges), from 13 on
 topics are named by id.
@@ -26,6 +30,7 @@ from millstream.sessions.kafka.fetch_sessions import (
     Wanted,
     topic_key,
 )
+from millstream.sessions.kafka.foreign_frames import kafka_batches
 from millstream.sessions.kafka.leader_epoch import LEADER_EPOCH, epoch_error
 from millstream.sessions.kafka.message_reading import UNPACKED_ANSWER_BYTES_MAX, read_messages
 from millstream.sessions.kafka.old_error_codes import before_batches
@@ -39,7 +44,7 @@ from millstream.wire.kafka.messages.fetch import (
 from millstream.wire.kafka.records import InflationBudget
 from millstream.wire.kafka.schema import NO_UUID
 from millstream.wire.limits import BATCH_RECORDS_MAX
-from millstream.wire.translation import first_frames, kafka_batches
+from millstream.wire.translation import first_frames
 
 __all__ = ["handle"]
 
@@ -127,6 +132,7 @@ class _Fetch:
         self._incremental = incremental
         self._appended_before = self._appended()
         self._missing_bytes = 0
+        self._committed = request.isolation_level == _READ_COMMITTED
         self._translatable = BATCH_RECORDS_MAX
         self._timer: Timer | None = None
         self._pending: Pending[FetchResponse] = Pending()
@@ -149,15 +155,20 @@ class _Fetch:
 
     def _news(self) -> None:
         gone = any(source.partition is not None and source.partition.deleted for source in self._sources)
-        if gone or self._decided() or self._appended() - self._appended_before >= self._missing_bytes:
+        enough = self._appended() - self._appended_before >= self._missing_bytes
+        if gone or self._readable(decided=not enough):
             self.finish()
 
-    def _decided(self) -> bool:
-        """Whether a transaction has ended that hid what is to be read."""
+    def _readable(self, *, decided: bool) -> bool:
+        """Whether there is anything to read.
+
+        Args:
+            decided: look only where there are or were transactions; that there is now may be the end of one.
+        """
         return any(
             source.partition is not None
-            and source.partition.transactions is not None
-            and source.partition.stable_offset > source.wanted.partition.fetch_offset
+            and (source.partition.transactions is not None or not decided)
+            and source.partition.end_for(committed=self._committed) > source.wanted.partition.fetch_offset
             for source in self._sources
         )
 
@@ -198,7 +209,7 @@ class _Fetch:
         found_bytes, urgent = 0, False
         for source in self._sources:
             wanted = source.wanted
-            if self._incremental and _nothing_new(source):
+            if self._incremental and self._nothing_new(source):
                 continue
             first = each_gives or not found_bytes
             data, stop_offset = self._read_partition(source, room_bytes - found_bytes, budget, first=first)
@@ -208,7 +219,8 @@ class _Fetch:
             if size:
                 found_bytes += size
                 served.append(wanted)
-            urgent = urgent or bool(data.error_code) or (found_bytes > 0 and stop_offset < data.high_watermark)
+            end = data.last_stable_offset if self._committed else data.high_watermark
+            urgent = urgent or bool(data.error_code) or (found_bytes > 0 and stop_offset < end)
             news = (wanted.high_watermark, wanted.log_start_offset) != (data.high_watermark, data.log_start_offset)
             if self._incremental and not size and not data.error_code and not news:
                 continue
@@ -221,6 +233,18 @@ class _Fetch:
             self._session.served(served)
         session_id = self._session.id if self._session is not None else 0
         return FetchResponse(session_id=session_id, responses=list(topics.values())), found_bytes, urgent
+
+    def _nothing_new(self, source: _Source) -> bool:
+        """Whether there is nothing to tell of a partition: what makes a consumer of a thousand of them cheap."""
+        wanted, partition = source.wanted, source.partition
+        if partition is None or partition.deleted or wanted.partition.current_leader_epoch > LEADER_EPOCH:
+            return False
+        if wanted.partition.fetch_offset != partition.end_for(committed=self._committed):
+            return False
+        return (wanted.high_watermark, wanted.log_start_offset) == (
+            partition.uncommitted_offset,
+            partition.log.start_offset,
+        )
 
     def _read_partition(
         self, source: _Source, room_bytes: int, budget: InflationBudget | None, *, first: bool
@@ -237,7 +261,7 @@ class _Fetch:
         partition = source.partition
         offset = wanted.fetch_offset
         data = PartitionData(partition_index=wanted.partition, high_watermark=-1, records=b"")
-        if self._request.isolation_level != _READ_COMMITTED:
+        if not self._committed:
             data.aborted_transactions = None
         if partition is None or partition.deleted:
             by_id = not isinstance(source.wanted.topic, str)
@@ -245,12 +269,12 @@ class _Fetch:
             data.error_code = ErrorCode.UNKNOWN_TOPIC_ID if unknown_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             return data, offset
         log = partition.log
-        # What is not decided in a transaction is for nobody yet, and counts as not there.
-        data.high_watermark = data.last_stable_offset = partition.stable_offset
+        data.high_watermark, data.last_stable_offset = partition.uncommitted_offset, partition.stable_offset
         data.log_start_offset = log.start_offset
         data.error_code = epoch_error(wanted.current_leader_epoch)
         if data.error_code:
             return data, offset
+        kept = self._call.broker.translated_frames
         max_bytes = min(wanted.partition_max_bytes, room_bytes)
         if max_bytes <= 0 and not (first and room_bytes > 0):
             # Full, but an offset that does not exist is still told.
@@ -260,16 +284,18 @@ class _Fetch:
         try:
             if budget is not None:
                 magic = 1 if self._call.version >= _TIMESTAMPS_SINCE else 0
-                messages, stop_offset = read_messages(partition, offset, max_bytes, magic, budget)
+                messages, stop_offset = read_messages(kept, partition, offset, max_bytes, magic, budget)
                 records = memoryview(messages)
             else:
-                records, stop_offset = partition.read(offset, max_bytes)
-                if log.encodings & ~Magic.KAFKA_V2 and records:
-                    if self._translatable <= 0 and not first:
+                records, stop_offset = partition.read(offset, max_bytes, committed=self._committed)
+                foreign = log.encodings & ~Magic.KAFKA_V2
+                if records and (foreign or (self._committed and partition.has_aborted(offset, stop_offset))):
+                    if foreign and self._translatable <= 0 and not first:
                         return data, offset
                     records, stop_offset, count = first_frames(records, stop_offset, self._translatable)
                     self._translatable -= count
-                    records = memoryview(kafka_batches(records, partition.is_aborted))
+                    is_hidden = partition.is_aborted if self._committed else partition.is_withheld
+                    records = memoryview(kafka_batches(kept, partition, records, is_hidden))
         except (MillstreamError, OSError) as error:
             data.error_code = code_of(error)
             return data, offset
@@ -278,15 +304,6 @@ class _Fetch:
             return data, offset
         data.records = records
         return data, stop_offset
-
-
-def _nothing_new(source: _Source) -> bool:
-    """Whether there is nothing to tell of a partition: what makes a consumer of a thousand of them cheap."""
-    wanted, partition = source.wanted, source.partition
-    if partition is None or partition.deleted or wanted.partition.current_leader_epoch > LEADER_EPOCH:
-        return False
-    at_end = wanted.partition.fetch_offset == partition.stable_offset == wanted.high_watermark
-    return at_end and wanted.log_start_offset == partition.log.start_offset
 
 
 def _topic_response(key: TopicKey) -> FetchableTopicResponse:

@@ -1,8 +1,12 @@
 """The Kafka protocol, as the server sees it: a broker in, a session for each connection out."""
 
+from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
 
 from millstream.broker.broker import Broker
+from millstream.broker.credentials import Credentials
+from millstream.sessions.kafka.authentication import Authentication, Security
 from millstream.sessions.kafka.call import Client, KafkaShared
 from millstream.sessions.kafka.fetch_sessions import FetchSessions
 from millstream.sessions.kafka.holders import PROTOCOL, members_of
@@ -17,12 +21,15 @@ class KafkaService:
 
     Args:
         broker: the broker that they speak to.
+        passwords: of users, by name, for clients that must show who they are.
     """
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, passwords: Mapping[str, str] = MappingProxyType({})) -> None:
         runtime = broker.runtime
         fetch_sessions = FetchSessions(broker.settings.fetch_sessions_max, runtime.random_bytes, runtime.monotonic_ms)
-        self._shared = KafkaShared(broker, fetch_sessions)
+        credentials = Credentials(runtime, broker.documents, passwords)
+        security = Security(credentials, broker.settings.sasl_mechanisms, runtime)
+        self._shared = KafkaShared(broker, fetch_sessions, security)
         broker.holders.register(PROTOCOL, partial(members_of, broker.groups))
 
     def session(self, peer: Peer) -> Session:
@@ -30,7 +37,11 @@ class KafkaService:
         endpoint = peer.endpoint("")
         if endpoint is None:
             raise RuntimeError("a connection came in on no listener")
-        return KafkaSession(self._shared, Client(peer.host, endpoint, peer.room_bytes))
+        client = Client(peer.host, endpoint, peer.room_bytes, peer.end)
+        security = self._shared.security
+        if security.required:
+            client.authentication = Authentication(security)
+        return KafkaSession(self._shared, client)
 
     def close(self) -> None:
         """Nothing runs by itself here."""

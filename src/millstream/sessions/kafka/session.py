@@ -3,8 +3,10 @@
 import struct
 from typing import Final
 
+from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending
 from millstream.sessions.kafka.api_versions import answer as answer_api_versions
+from millstream.sessions.kafka.authentication import Authentication, Step
 from millstream.sessions.kafka.call import Call, Client, KafkaShared
 from millstream.sessions.kafka.table import HANDLERS
 from millstream.sessions.session import Answer, Buffer
@@ -12,10 +14,15 @@ from millstream.wire.kafka.api import API_VERSIONS_KEY, RequestHeader, read_requ
 from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.errors import MalformedMessage
 from millstream.wire.kafka.messages.api_versions import API_VERSIONS
+from millstream.wire.kafka.messages.sasl_authenticate import SASL_AUTHENTICATE
+from millstream.wire.kafka.messages.sasl_handshake import SASL_HANDSHAKE
 
 __all__ = ["KafkaSession"]
 
 _LENGTH: Final = struct.Struct(">i")
+_UNKNOWN_REQUEST_BYTES_MAX: Final = 512 * 1024
+"""Bytes of a request from a client that must show who it is and has not; as Apache Kafka has it."""
+_BEFORE_ADMISSION: Final = {API_VERSIONS_KEY, SASL_HANDSHAKE.key, SASL_AUTHENTICATE.key}
 _REQUEST_BYTES_MIN: Final = 10
 """Bytes of a request header without a client id: API key, version, correlation id, and the length of the id."""
 
@@ -44,7 +51,11 @@ class KafkaSession:
         if len(buffer) < _LENGTH.size:
             return 0
         (length,) = _LENGTH.unpack_from(buffer)
-        if not _REQUEST_BYTES_MIN <= length <= self._request_bytes_max:
+        least, most = _REQUEST_BYTES_MIN, self._request_bytes_max
+        authentication = self._client.authentication
+        if authentication is not None:
+            least, most = 0 if authentication.tokens_are_bare else least, min(most, _UNKNOWN_REQUEST_BYTES_MAX)
+        if not least <= length <= most:
             raise MalformedMessage(f"a request of {length} bytes")
         return int(length) + _LENGTH.size
 
@@ -60,7 +71,12 @@ class KafkaSession:
         Raises:
             MalformedMessage: the bytes are not a request that this server knows. The connection is to be closed.
         """
+        authentication = self._client.authentication
+        if authentication is not None and authentication.tokens_are_bare:
+            return self._bare_token(authentication, bytes(frame))
         header = read_request_header(frame)
+        if authentication is not None:
+            self._check_allowed(authentication, header.api_key)
         handler = HANDLERS.get(header.api_key)
         version = header.api_version
         if handler is None:
@@ -82,6 +98,31 @@ class KafkaSession:
             return outcome.then(lambda response: api.encode_response(version, header.correlation_id, response))
         return api.encode_response(version, header.correlation_id, outcome)
 
+    def _check_allowed(self, authentication: Authentication, api_key: int) -> None:
+        """Check what a client asks for that has not shown who it is, where it must or has begun to."""
+        if authentication.ended:
+            raise MalformedMessage("it goes on though it has not shown who it is")
+        if api_key not in _BEFORE_ADMISSION:
+            raise MalformedMessage(f"API {api_key} is asked for by a client that has not shown who it is")
+
+    def _bare_token(self, authentication: Authentication, token: bytes) -> Answer:
+        """Take a token that has no request around it; what goes wrong can only be told by ending the connection."""
+
+        def answer(step: Step) -> list[Buffer]:
+            if step.name is not None:
+                self._client.admitted(step.name)
+            return [_LENGTH.pack(len(step.token)) + step.token]
+
+        if authentication.ended:
+            raise MalformedMessage("it goes on though it has not shown who it is")
+
+        def refuse(error: MillstreamError) -> list[Buffer]:
+            authentication.ended = True
+            self._client.end(f"authentication failed: {error}")
+            return []
+
+        return authentication.step(token).settle(answer, refuse)
+
     def served(self) -> None:
         """Nothing is put off here."""
 
@@ -100,5 +141,5 @@ class KafkaSession:
 
 
 def _unsupported(header: RequestHeader) -> list[Buffer]:
-    response = answer_api_versions(HANDLERS.values(), ErrorCode.UNSUPPORTED_VERSION)
+    response = answer_api_versions(HANDLERS.values(), 0, ErrorCode.UNSUPPORTED_VERSION)
     return API_VERSIONS.encode_response(0, header.correlation_id, response)

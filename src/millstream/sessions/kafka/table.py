@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from millstream.sessions.kafka import (
+    add_offsets_to_txn,
+    add_partitions_to_txn,
     alter_configs,
+    alter_user_scram_credentials,
     create_partitions,
     create_topics,
     delete_groups,
@@ -15,7 +18,11 @@ from millstream.sessions.kafka import (
     describe_configs,
     describe_groups,
     describe_log_dirs,
+    describe_producers,
     describe_topic_partitions,
+    describe_transactions,
+    describe_user_scram_credentials,
+    end_txn,
     fetch,
     find_coordinator,
     heartbeat,
@@ -25,18 +32,25 @@ from millstream.sessions.kafka import (
     leave_group,
     list_groups,
     list_offsets,
+    list_transactions,
     metadata,
     offset_commit,
     offset_delete,
     offset_fetch,
     offset_for_leader_epoch,
     produce,
+    sasl_authenticate,
+    sasl_handshake,
     sync_group,
+    txn_offset_commit,
 )
 from millstream.sessions.kafka.api_versions import answer as answer_api_versions
 from millstream.sessions.kafka.call import Call
 from millstream.wire.kafka.api import Api
+from millstream.wire.kafka.messages.add_offsets_to_txn import ADD_OFFSETS_TO_TXN
+from millstream.wire.kafka.messages.add_partitions_to_txn import ADD_PARTITIONS_TO_TXN
 from millstream.wire.kafka.messages.alter_configs import ALTER_CONFIGS
+from millstream.wire.kafka.messages.alter_user_scram_credentials import ALTER_USER_SCRAM_CREDENTIALS
 from millstream.wire.kafka.messages.api_versions import API_VERSIONS
 from millstream.wire.kafka.messages.create_partitions import CREATE_PARTITIONS
 from millstream.wire.kafka.messages.create_topics import CREATE_TOPICS
@@ -47,7 +61,11 @@ from millstream.wire.kafka.messages.describe_cluster import DESCRIBE_CLUSTER
 from millstream.wire.kafka.messages.describe_configs import DESCRIBE_CONFIGS
 from millstream.wire.kafka.messages.describe_groups import DESCRIBE_GROUPS
 from millstream.wire.kafka.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
+from millstream.wire.kafka.messages.describe_producers import DESCRIBE_PRODUCERS
 from millstream.wire.kafka.messages.describe_topic_partitions import DESCRIBE_TOPIC_PARTITIONS
+from millstream.wire.kafka.messages.describe_transactions import DESCRIBE_TRANSACTIONS
+from millstream.wire.kafka.messages.describe_user_scram_credentials import DESCRIBE_USER_SCRAM_CREDENTIALS
+from millstream.wire.kafka.messages.end_txn import END_TXN
 from millstream.wire.kafka.messages.fetch import FETCH
 from millstream.wire.kafka.messages.find_coordinator import FIND_COORDINATOR
 from millstream.wire.kafka.messages.heartbeat import HEARTBEAT
@@ -57,13 +75,17 @@ from millstream.wire.kafka.messages.join_group import JOIN_GROUP
 from millstream.wire.kafka.messages.leave_group import LEAVE_GROUP
 from millstream.wire.kafka.messages.list_groups import LIST_GROUPS
 from millstream.wire.kafka.messages.list_offsets import LIST_OFFSETS
+from millstream.wire.kafka.messages.list_transactions import LIST_TRANSACTIONS
 from millstream.wire.kafka.messages.metadata import METADATA
 from millstream.wire.kafka.messages.offset_commit import OFFSET_COMMIT
 from millstream.wire.kafka.messages.offset_delete import OFFSET_DELETE
 from millstream.wire.kafka.messages.offset_fetch import OFFSET_FETCH
 from millstream.wire.kafka.messages.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
 from millstream.wire.kafka.messages.produce import PRODUCE
+from millstream.wire.kafka.messages.sasl_authenticate import SASL_AUTHENTICATE
+from millstream.wire.kafka.messages.sasl_handshake import SASL_HANDSHAKE
 from millstream.wire.kafka.messages.sync_group import SYNC_GROUP
+from millstream.wire.kafka.messages.txn_offset_commit import TXN_OFFSET_COMMIT
 
 __all__ = ["HANDLERS", "Handler"]
 
@@ -119,20 +141,31 @@ HANDLERS: Final[Mapping[int, Handler]] = _table(
     _served(SYNC_GROUP, sync_group.handle),
     _served(DESCRIBE_GROUPS, describe_groups.handle),
     _served(LIST_GROUPS, list_groups.handle),
-    _served(API_VERSIONS, lambda call, request: answer_api_versions(HANDLERS.values())),
+    _served(SASL_HANDSHAKE, sasl_handshake.handle),
+    _served(API_VERSIONS, lambda call, request: answer_api_versions(HANDLERS.values(), call.version)),
     _served(CREATE_TOPICS, create_topics.handle),
     _served(DELETE_TOPICS, delete_topics.handle),
     _served(DELETE_RECORDS, delete_records.handle),
     # Version 6 belongs to a part of KIP-939 that Apache Kafka has not released.
     Handler(INIT_PRODUCER_ID, init_producer_id.handle, range(6)),
     _served(OFFSET_FOR_LEADER_EPOCH, offset_for_leader_epoch.handle),
+    _served(ADD_PARTITIONS_TO_TXN, add_partitions_to_txn.handle),
+    _served(ADD_OFFSETS_TO_TXN, add_offsets_to_txn.handle),
+    _served(END_TXN, end_txn.handle),
+    _served(TXN_OFFSET_COMMIT, txn_offset_commit.handle),
     _served(DESCRIBE_CONFIGS, describe_configs.handle),
     _served(ALTER_CONFIGS, alter_configs.handle),
     _served(DESCRIBE_LOG_DIRS, describe_log_dirs.handle),
+    _served(SASL_AUTHENTICATE, sasl_authenticate.handle),
     _served(CREATE_PARTITIONS, create_partitions.handle),
     _served(DELETE_GROUPS, delete_groups.handle),
     _served(INCREMENTAL_ALTER_CONFIGS, incremental_alter_configs.handle),
     _served(OFFSET_DELETE, offset_delete.handle),
+    _served(DESCRIBE_USER_SCRAM_CREDENTIALS, describe_user_scram_credentials.handle),
+    _served(ALTER_USER_SCRAM_CREDENTIALS, alter_user_scram_credentials.handle),
     _served(DESCRIBE_CLUSTER, describe_cluster.handle),
+    _served(DESCRIBE_PRODUCERS, describe_producers.handle),
+    _served(DESCRIBE_TRANSACTIONS, describe_transactions.handle),
+    _served(LIST_TRANSACTIONS, list_transactions.handle),
     _served(DESCRIBE_TOPIC_PARTITIONS, describe_topic_partitions.handle),
 )

@@ -1,11 +1,13 @@
 """A Kafka client's side of a session without a socket: typed requests in, typed answers out, on virtual time."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
+from millstream.broker.credentials import Credentials
 from millstream.broker.partition import Partition
 from millstream.model.pending import Pending, settled
+from millstream.sessions.kafka.authentication import Authentication, Security
 from millstream.sessions.kafka.call import Client, KafkaShared
 from millstream.sessions.kafka.fetch_sessions import FetchSessions
 from millstream.sessions.kafka.session import KafkaSession
@@ -32,13 +34,25 @@ class Conversation(SimulatedBroker):
     """One client of a simulated broker. Arguments as for `SimulatedBroker`."""
 
     room_bytes = 64 * 1024 * 1024
+    passwords: ClassVar[dict[str, str]] = {}
 
     def start(self) -> None:
         super().start()
         slots = self.broker.settings.fetch_sessions_max
         sessions = FetchSessions(slots, self.runtime.random_bytes, self.runtime.monotonic_ms)
-        self.service = KafkaShared(self.broker, sessions)
-        self.client = Client("127.0.0.1", Endpoint("broker.example", 9092), lambda: self.room_bytes)
+        credentials = Credentials(self.runtime, self.broker.documents, self.passwords)
+        security = Security(credentials, self.broker.settings.sasl_mechanisms, self.runtime)
+        self.service = KafkaShared(self.broker, sessions, security)
+        self.connect()
+
+    def connect(self) -> None:
+        """Begin a new connection."""
+        self.ended: list[str] = []
+        self.client = Client(
+            "127.0.0.1", Endpoint("broker.example", 9092), lambda: self.room_bytes, self.ended.append
+        )
+        if self.service.security.required:
+            self.client.authentication = Authentication(self.service.security)
         self.session = KafkaSession(self.service, self.client)
 
     def send(self, api: Api, request: object, version: int | None = None) -> Pending[Any] | None:
