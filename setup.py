@@ -9,11 +9,15 @@ from setuptools import Command, Extension, setup
 from setuptools.command.build import build
 
 HOT_LOOPS = (
+    "millstream.wire.iggy.message_rows",
     "millstream.wire.iggy.message_walk",
-    "millstream.sessions.kafka07.batch_values",
+    "millstream.wire.iggy.polled_rows",
     "millstream.wire.kafka.message_places",
     "millstream.wire.kafka.record_places",
+    "millstream.wire.kafka.record_rows",
+    "millstream.wire.kafka07.message_rows",
     "millstream.wire.kafka07.message_walk",
+    "millstream.wire.pulsar.message_rows",
     "millstream.wire.pulsar.plain_sends",
 )
 """Python modules that are compiled as they are; without a compiler they stay Python."""

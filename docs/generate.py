@@ -4,6 +4,7 @@ A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`; everything 
 """
 
 import importlib
+import json
 import re
 import tomllib
 from collections.abc import Callable, Iterable
@@ -39,6 +40,7 @@ HTTP_FAMILIES = {
     "tenants": "Tenants",
     "namespaces": "Namespaces",
     "policies": "Policies of a namespace",
+    "topic_policies": "Policies of a topic",
     "topics": "Topics",
     "stats": "Figures",
     "subscriptions": "Subscriptions",
@@ -186,6 +188,20 @@ def matrix() -> str:
     return "\n\n".join(parts)
 
 
+def matrix_speed() -> str:
+    """How many records a second one core reads, by writer and reader: what the tests of the matrix have measured."""
+    told = json.loads((ROOT / "docs" / "matrix-speed.json").read_text())
+    parts = []
+    for kind, title in (("first", "The first reader"), ("ten", "Ten readers in turns, all together")):
+        rows = (
+            (f"{MATRIX_NAMES[writer]} wrote", *(f"{figures[reader] / 1e6:.1f}" for reader in told[kind]))
+            for writer, figures in told[kind].items()
+        )
+        head = (title, *(f"{MATRIX_NAMES[reader]} reads" for reader in told[kind]))
+        parts.append(table(head, rows))
+    return "\n\n".join(parts)
+
+
 def help_texts() -> str:
     """The help of every command."""
     parts = []
@@ -208,6 +224,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "http calls": http_calls,
     "help texts": help_texts,
     "matrix": matrix,
+    "matrix speed": matrix_speed,
 }
 
 

@@ -62,8 +62,8 @@ class Encoding(Protocol):
     def size(self, frame: memoryview, header: FrameHeader, variant: int) -> int:
         """Bytes of a whole frame in a variant of the encoding."""
 
-    def encode(self, frame: memoryview, header: FrameHeader, variant: int) -> Buffer:
-        """A whole frame in a variant of the encoding: as many bytes as `size` says."""
+    def encode(self, where: str, frame: memoryview, header: FrameHeader, variant: int) -> Buffer:
+        """A whole frame in a variant of the encoding: as many bytes as `size` says. `where` names the partition."""
 
     def position(self, frame: memoryview, header: FrameHeader, variant: int, offset: int) -> int:
         """Where in those bytes the record with an offset begins."""
@@ -419,7 +419,7 @@ class AddressIndex:
                         continue
                 if self._is_aborted(header):
                     continue
-                content = memoryview(self._encoding.encode(frame, header, variant))
+                content = memoryview(self._encoding.encode(self._log.directory, frame, header, variant))
                 if content:
                     yield _Piece(at, base, _Encoded(content, offset))
                 at += len(content)

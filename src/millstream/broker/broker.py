@@ -22,7 +22,8 @@ from millstream.broker.settings import BrokerSettings
 from millstream.broker.subscriptions import Subscriptions
 from millstream.broker.topic import TOPIC_DOCUMENT
 from millstream.broker.topics import UPKEEP_LANE, Topic, Topics
-from millstream.broker.transactions import TransactionBounds, Transactions
+from millstream.broker.transactions import TransactionalProducers, TransactionBounds, Transactions
+from millstream.broker.translated_frames import TranslatedFrames
 from millstream.broker.volatile import VolatileTopics
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending, gather
@@ -74,10 +75,15 @@ class Broker:
             runtime, self.groups.offsets, settings.subscriptions, bounds=TransactionBounds()
         )
         self.transactions = Transactions(
-            runtime, self.documents, self.topics, self.subscriptions, enabled=settings.transactions
+            runtime,
+            self.documents,
+            self.topics,
+            self.subscriptions,
+            self.groups.offsets,
+            enabled=settings.transactions,
         )
-        self.groups.in_use = self.subscriptions.connected
         self.holders = Holders(several=settings.several_protocols)
+        self.groups.in_use = lambda name: self.subscriptions.connected(name) or bool(self.holders.of(name))
         self.namespaces = Namespaces(runtime, self.documents, self.topics, auto_create=settings.auto_create_topics)
         self.backlogs = Backlogs(runtime, self.subscriptions, self.namespaces)
         self.producers = Producers(runtime, self.documents)
@@ -86,7 +92,11 @@ class Broker:
         self.schemas = SchemaRegistry(runtime, self.documents, known)
         self.compaction = Compaction(runtime, directory, self.documents)
         self.deduplication = Deduplication(runtime, self.documents)
+        self.translated_frames = TranslatedFrames(settings.translation_cache_bytes)
         self.producer_ids = ProducerIds(store, snapshot.values)
+        self.transactional_producers = TransactionalProducers(
+            runtime, self.documents, self.transactions, self.producer_ids, settings
+        )
         self.cluster_id = snapshot.values.get(CLUSTER_ID) or self._new_cluster_id()
         self.dropped_messages: Counter[str] = Counter()
         self._upkeep_timer: Timer | None = None
@@ -186,6 +196,7 @@ class Broker:
                     self._flusher.flush_soon(partition.log)
         self.groups.expire()
         self.transactions.expire()
+        self.transactional_producers.expire()
         if expired:
             _log.info("retention segments=%d bytes=%d", len(expired), sum(s.log_bytes for s in expired))
             for segment in expired:

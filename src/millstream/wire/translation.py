@@ -1,43 +1,74 @@
-"""Reading what another protocol wrote: any frame of the log as neutral records, and as a Kafka batch.
+"""Reading what another protocol wrote: any frame of the log as neutral records, and as whatever a reader wants.
 
-Every protocol's package has a reader of its own encoding; this is the one place that knows all of them, by the
-magic value of the frame. A reader is loaded when a frame of its encoding is first met.
+Every protocol's package has readers of its own encoding; this is the one place that knows all of them, by the magic
+value of the frame. One is loaded when a frame of its encoding is first met.
+
+There are two ways, and each reader and each writer knows both. Nearly all batches go by way of a `RecordTable`,
+which compiled loops fill in and empty. What is out of the ordinary, and everything where nothing is compiled, goes by
+way of `Record`, one object for each. Both come to the same bytes, which the tests hold them to.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from millstream.model.frame import FrameHeader, Magic, read_frame_header
 from millstream.model.record import Record
+from millstream.model.record_table import RecordTable
 from millstream.wire.compression import CompressionError
 from millstream.wire.errors import WireError
+from millstream.wire.kafka.record_tables import place_table
 from millstream.wire.kafka.records import place_batch
 
-__all__ = ["batch_of", "first_frames", "kafka_batch", "kafka_batches", "read_records"]
+__all__ = [
+    "KAFKA_BATCH",
+    "Form",
+    "batch_of",
+    "first_frames",
+    "kafka_batch",
+    "read_records",
+    "read_table",
+    "translate",
+]
 
+T = TypeVar("T")
 Reader = Callable[[memoryview], Sequence[Record]]
 """Takes one whole frame apart.
 
 Its records have their offsets in the log, in order. Records that are nobody's to read (a mark of a transaction, a
 part of a message that is not the last) are left out. Raises WireError, CompressionError.
 """
+TableReader = Callable[[memoryview], RecordTable | None]
+"""Does the same with compiled loops; None for what is left to the `Reader`. Raises WireError, CompressionError."""
 
-READERS: Final[Mapping[int, tuple[str, str]]] = {
-    Magic.KAFKA_V2: ("millstream.wire.kafka.records", "read_frame"),
-    Magic.IGGY_BATCH: ("millstream.wire.iggy.stored", "read_frame"),
-    Magic.KAFKA07_SET: ("millstream.wire.kafka07.frames", "read_records"),
-    Magic.PULSAR_ENTRY: ("millstream.wire.pulsar.records", "read_records"),
+READERS: Final[Mapping[int, tuple[tuple[str, str], tuple[str, str]]]] = {
+    Magic.KAFKA_V2: (
+        ("millstream.wire.kafka.records", "read_frame"),
+        ("millstream.wire.kafka.record_tables", "read_table"),
+    ),
+    Magic.IGGY_BATCH: (
+        ("millstream.wire.iggy.stored", "read_frame"),
+        ("millstream.wire.iggy.message_tables", "read_table"),
+    ),
+    Magic.KAFKA07_SET: (
+        ("millstream.wire.kafka07.frames", "read_records"),
+        ("millstream.wire.kafka07.message_tables", "read_table"),
+    ),
+    Magic.PULSAR_ENTRY: (
+        ("millstream.wire.pulsar.records", "read_records"),
+        ("millstream.wire.pulsar.message_tables", "read_table"),
+    ),
 }
-"""The module and the name of the reader of each encoding."""
+"""The modules and the names of both readers of each encoding."""
 
 
 @cache
-def _reader(magic: int) -> Reader:
-    module, name = READERS[magic]
+def _readers(magic: int) -> tuple[Reader, TableReader]:
+    (module, name), (table_module, table_name) = READERS[magic]
     reader: Reader = getattr(import_module(module), name)
-    return reader
+    table_reader: TableReader = getattr(import_module(table_module), table_name)
+    return reader, table_reader
 
 
 def read_records(frame: memoryview) -> Sequence[Record]:
@@ -49,21 +80,78 @@ def read_records(frame: memoryview) -> Sequence[Record]:
     Raises:
         WireError, CompressionError: the body is not what its writer's protocol makes.
     """
-    return _reader(frame[16])(frame)
+    return _readers(frame[16])[0](frame)
 
 
-def kafka_batch(frame: memoryview, header: FrameHeader, *, hidden: bool = False) -> bytes | bytearray | memoryview:
+def read_table(frame: memoryview) -> RecordTable | None:
+    """The same as a table; None if the frame is out of the ordinary, or nothing is compiled.
+
+    Raises:
+        WireError, CompressionError: as `read_records`.
+    """
+    return _readers(frame[16])[1](frame)
+
+
+class Form(Protocol[T]):
+    """What a reader wants frames of other protocols to be."""
+
+    @property
+    def name(self) -> Hashable:
+        """Tells it from all other forms."""
+
+    def of_table(self, table: RecordTable, header: FrameHeader) -> T | None:
+        """Make it of a table; None to be given the records."""
+
+    def of_records(self, records: Sequence[Record], header: FrameHeader) -> T:
+        """Make it of records."""
+
+    def size_bytes(self, made: T) -> int:
+        """Bytes that what was made takes in memory, about."""
+
+
+def translate(frame: memoryview, header: FrameHeader, form: Form[T]) -> T:
+    """Make of a frame what a reader wants.
+
+    Args:
+        frame: one whole frame of the log.
+        header: its header.
+        form: what is wanted.
+
+    Raises:
+        WireError, CompressionError: as `read_records`.
+    """
+    table = read_table(frame)
+    made = form.of_table(table, header) if table is not None else None
+    return made if made is not None else form.of_records(read_records(frame), header)
+
+
+class _KafkaBatch:
+    """A Kafka batch that takes the same offsets."""
+
+    name: Hashable = "kafka batch"
+
+    def of_table(self, table: RecordTable, header: FrameHeader) -> bytearray:
+        return place_table(table, header)
+
+    def of_records(self, records: Sequence[Record], header: FrameHeader) -> bytearray:
+        return place_batch(records, header)
+
+    def size_bytes(self, made: bytearray) -> int:
+        return len(made)
+
+
+KAFKA_BATCH: Final = _KafkaBatch()
+
+
+def kafka_batch(frame: memoryview, header: FrameHeader) -> bytes | bytearray | memoryview:
     """A frame as a Kafka batch that takes the same offsets; the frame itself if it is one.
 
-    A body that the clients of its own protocol could not make sense of either becomes a batch without records, and so
-    does one that is hidden from everybody.
+    A body that the clients of its own protocol could not make sense of either becomes a batch without records.
     """
-    if hidden:
-        return place_batch((), header)
     if header.magic == Magic.KAFKA_V2:
         return frame
     try:
-        return place_batch(read_records(frame), header)
+        return translate(frame, header, KAFKA_BATCH)
     except (WireError, CompressionError):
         return place_batch((), header)
 
@@ -75,7 +163,7 @@ def batch_of(records: Sequence[Record], header: FrameHeader) -> bytearray:
 
 def first_frames(frames: memoryview, end: int, records_max: int) -> tuple[memoryview, int, int]:
     """As many of some frames as may be made Kafka batches of: frames of some hundred bytes may have a million records
-    each, and all of them take a second or two.
+    each, and all of them take some tenths of a second, where nothing is compiled a second or two.
 
     Args:
         frames: whole frames, one after the other.
@@ -95,20 +183,3 @@ def first_frames(frames: memoryview, end: int, records_max: int) -> tuple[memory
             records += count
         position += header.size
     return frames, end, records
-
-
-def kafka_batches(frames: memoryview, is_hidden: Callable[[int], bool] = lambda _: False) -> bytes:
-    """Whole frames, one after the other, as Kafka batches that take the same offsets.
-
-    Args:
-        frames: the frames.
-        is_hidden: tells, by its base offset, whether a frame is for nobody.
-    """
-    batches = []
-    position = 0
-    while position < len(frames):
-        header = read_frame_header(frames, position)
-        frame = frames[position : position + header.size]
-        batches.append(kafka_batch(frame, header, hidden=is_hidden(header.base_offset)))
-        position += header.size
-    return b"".join(batches)

@@ -8,7 +8,7 @@ import pytest
 from millstream.model.frame import HEADER_BYTES, Magic, frame_crc, read_frame_header, set_base_offset
 from millstream.model.record import Record
 from millstream.wire.kafka.records import build_batch, check_batch, place_batch, read_records
-from millstream.wire.translation import READERS, first_frames, kafka_batch, kafka_batches
+from millstream.wire.translation import READERS, first_frames, kafka_batch
 from millstream.wire.translation import read_records as read_any
 
 RECORDS = [
@@ -39,7 +39,6 @@ def test_every_encoding_has_a_reader() -> None:
 def test_a_kafka_batch_is_left_as_it_is() -> None:
     batch = frame(RECORDS)
     assert kafka_batch(batch, read_frame_header(batch)) is batch
-    assert kafka_batches(memoryview(bytes(batch) * 2)) == bytes(batch) * 2
     assert read_any(batch) == tuple(RECORDS)
 
 

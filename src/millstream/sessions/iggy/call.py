@@ -103,8 +103,6 @@ class IggyShared:
         next_partition: whose turn it is to get a batch that does not say, by topic.
         recent_ids: the message ids of each partition, where duplicates are dropped.
         last_session: the number that the last login of dialect D was given.
-        unreadable: frames of other protocols that nobody can make sense of, by partition, base offset and crc: to
-            find that out of one of a million records takes a second, so that it is done once.
     """
 
     broker: Broker
@@ -119,7 +117,6 @@ class IggyShared:
     next_partition: dict[UUID, int] = field(default_factory=dict)
     recent_ids: dict[OffsetPlace, RecentIds] = field(default_factory=dict)
     last_session: int = 0
-    unreadable: dict[tuple[OffsetPlace, int, int], None] = field(default_factory=dict)
 
 
 _PLACES_MAX: Final = 64

@@ -9,7 +9,9 @@ from millstream.broker.permissions import Action
 from millstream.model.frame import FrameHeader, Magic, read_frame_header
 from millstream.sessions.iggy.call import Call
 from millstream.sessions.iggy.consumers import Reader, reader_of
+from millstream.sessions.iggy.foreign_frames import PolledFrames
 from millstream.sessions.session import Buffer
+from millstream.sessions.translated import is_kept, translated
 from millstream.storage.log import PartitionLog
 from millstream.wire.compression import CompressionError
 from millstream.wire.errors import WireError
@@ -18,8 +20,7 @@ from millstream.wire.iggy.error_codes import ErrorCode
 from millstream.wire.iggy.errors import Refused
 from millstream.wire.iggy.incoming import Layout, layout_of
 from millstream.wire.iggy.messages.batches import PollMessages, Strategy
-from millstream.wire.iggy.polled import Slice, encode_messages, message_of, native_slice, whole_batches
-from millstream.wire.iggy.stored import read_frame
+from millstream.wire.iggy.polled import Slice, native_slice, whole_batches
 from millstream.wire.limits import BATCH_RECORDS_MAX
 from millstream.wire.translation import read_records
 
@@ -30,8 +31,6 @@ _ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
 """Bytes of messages in one answer: what a client asks for is a number of messages, which is not its to size."""
 _READ_BYTES_MIN: Final = 4 * 1024
 _READ_BYTES_MAX: Final = 1024 * 1024
-_UNREADABLE_MAX: Final = 10_000
-"""Frames that are remembered as unreadable, some 200 bytes each."""
 _SPARE: Final = 1.25
 """By how much more is read than messages of the average size would take, so that one read mostly does."""
 
@@ -122,7 +121,8 @@ class _Found:
         self._place = topic_id, partition.index
         self._taken_apart = 0
         self._room_bytes = min(_ANSWER_BYTES_MAX, call.client.room_bytes())
-        self._id_seed = topic_id.bytes + partition.index.to_bytes(4, "big")
+        id_seed = topic_id.bytes + partition.index.to_bytes(4, "big")
+        self._form = PolledFrames(layout_of(call.dialect), partition.index, id_seed)
 
     def read(self, offset: int, wanted: int) -> None:
         """Read messages from an offset on, up to a number of them or as much as there is room for."""
@@ -145,36 +145,29 @@ class _Found:
                     self._add(found)
                     continue
                 header = read_frame_header(data, position)
-                if self._taken_apart and self._taken_apart + header.record_count > BATCH_RECORDS_MAX:
+                frame = data[position : position + header.size]
+                if not partition.is_aborted(header.base_offset) and not self._take(frame, header, offset, wanted):
                     return  # perhaps with nothing, if nothing could be read: the next poll knows that, and goes on
-                if not partition.is_aborted(header.base_offset):
-                    self._take(data[position : position + header.size], header, offset, wanted - self.count)
                 position += header.size
             offset = next_offset
 
-    def _take(self, frame: memoryview, header: FrameHeader, offset: int, wanted: int) -> None:
-        dialect, unreadable = self._call.dialect, self._call.shared.unreadable
-        name = self._place, header.base_offset, header.crc
-        if name in unreadable:
-            return
+    def _take(self, frame: memoryview, header: FrameHeader, offset: int, wanted: int) -> bool:
+        """Take the messages of a frame that are wanted; not if that would cost one answer too much."""
         try:
-            found = native_slice(frame, header, dialect, offset, wanted)
-            if found is not None:
-                self._add(found)
-                return
-            self._taken_apart += header.record_count
-            records = read_frame(frame) if header.magic == Magic.IGGY_BATCH else read_records(frame)
-        except (WireError, CompressionError):
-            unreadable[name] = None
-            if len(unreadable) > _UNREADABLE_MAX:
-                del unreadable[next(iter(unreadable))]
-            return  # nobody could read it; what follows can be
-        chosen = [one for one in records if one.offset >= offset][:wanted]
-        if chosen:
-            append_time_ms = header.max_timestamp if header.magic == Magic.IGGY_BATCH else None
-            messages = [message_of(record, self._id_seed, append_time_ms) for record in chosen]
-            buffers = encode_messages(messages, dialect, self._partition.index)
-            self._add(Slice(len(messages), messages[-1].offset, buffers))
+            found = native_slice(frame, header, self._call.dialect, offset, wanted - self.count)
+        except WireError:
+            return True  # nobody could read it; what follows can be
+        if found is None:
+            kept = self._call.broker.translated_frames
+            if not is_kept(kept, self._place, header, self._form):
+                if self._taken_apart and self._taken_apart + header.record_count > BATCH_RECORDS_MAX:
+                    return False
+                self._taken_apart += header.record_count
+            polled = translated(kept, self._place, frame, header, self._form)
+            found = polled.part(offset, wanted - self.count) if polled is not None else None
+        if found is not None:
+            self._add(found)
+        return True
 
     def _add(self, found: Slice) -> None:
         self.buffers += found.buffers

@@ -51,7 +51,12 @@ class IggyService:
             anonymous,
         )
 
-        broker.holders.register(PROTOCOL, partial(members_of, self.shared), self.shared.positions.under_way)
+        broker.holders.register(
+            PROTOCOL,
+            partial(members_of, self.shared),
+            self.shared.positions.under_way,
+            lambda: ((group.name, bool(len(group.sharing))) for group in self.shared.groups),
+        )
         self._topics = broker.topics
         self._topics.watch(self._forget_topics)
 

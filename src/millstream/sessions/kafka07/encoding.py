@@ -4,20 +4,61 @@ A frame that such a client wrote is its own body. Any other is translated: a mes
 record, of the magic that the setting `kafka07.magic` names, which is the *variant* of the encoding.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from typing import Final
 
 from millstream.broker.address_index import Buffer
-from millstream.model.frame import CODEC_MASK, HEADER_BYTES, Attributes, FrameHeader, Magic
+from millstream.broker.translated_frames import TranslatedFrames
+from millstream.model.frame import HEADER_BYTES, FrameHeader, Magic
 from millstream.model.record import Record
-from millstream.sessions.kafka07.batch_values import lay_out
-from millstream.wire.compression import Codec, CompressionError, decompress
+from millstream.model.record_table import RecordTable
+from millstream.sessions.translated import translated
+from millstream.wire.compression import CompressionError
 from millstream.wire.errors import WireError
 from millstream.wire.kafka07.frames import encode_records, message_position
-from millstream.wire.kafka07.message_walk import seal
+from millstream.wire.kafka07.message_tables import encode_table, encoded_bytes
 from millstream.wire.kafka07.messages import MESSAGE_HEAD_BYTES
-from millstream.wire.translation import read_records
+from millstream.wire.translation import read_records, translate
 
 __all__ = ["MessageSets"]
+
+
+class _MessageSet:
+    """The form of message sets of one magic."""
+
+    def __init__(self, magic: int) -> None:
+        self._magic = magic
+        self.name: Hashable = ("kafka07 message set", magic)
+
+    def of_table(self, table: RecordTable, header: FrameHeader) -> Buffer:
+        return encode_table(table, self._magic)
+
+    def of_records(self, records: Sequence[Record], header: FrameHeader) -> Buffer:
+        return encode_records(records, self._magic)
+
+    def size_bytes(self, made: Buffer) -> int:
+        return len(made)
+
+
+class _SetBytes:
+    """How many bytes that would be, which is cheaper to tell."""
+
+    def __init__(self, magic: int) -> None:
+        self._magic = magic
+        self.name: Hashable = ("bytes of a kafka07 message set", magic)
+
+    def of_table(self, table: RecordTable, header: FrameHeader) -> int:
+        return encoded_bytes(table, self._magic)
+
+    def of_records(self, records: Sequence[Record], header: FrameHeader) -> int:
+        return sum(len(record.value or b"") for record in records) + MESSAGE_HEAD_BYTES[self._magic] * len(records)
+
+    def size_bytes(self, made: int) -> int:
+        return 0
+
+
+_SETS: Final = (_MessageSet(0), _MessageSet(1))
+_SET_BYTES: Final = (_SetBytes(0), _SetBytes(1))
 
 
 class MessageSets:
@@ -25,59 +66,35 @@ class MessageSets:
 
     Args:
         magic: of messages that stand for what others wrote, 0 or 1.
+        frames: keeps what was translated.
     """
 
-    def __init__(self, magic: int) -> None:
+    def __init__(self, magic: int, frames: TranslatedFrames) -> None:
         self.variant = magic
+        self._frames = frames
 
     def size(self, frame: memoryview, header: FrameHeader, variant: int) -> int:
         """Bytes of a whole frame as a message set."""
         if header.magic == Magic.KAFKA07_SET:
             return header.size - HEADER_BYTES
-        if header.magic == Magic.KAFKA_V2:
-            return max(lay_out(_batch_body(frame, header), header.record_count, variant, None), 0)
-        records = _records(frame)
-        return sum([len(record.value or b"") for record in records]) + MESSAGE_HEAD_BYTES[variant] * len(records)
+        try:
+            return translate(frame, header, _SET_BYTES[variant])
+        except (WireError, CompressionError):
+            return 0
 
-    def encode(self, frame: memoryview, header: FrameHeader, variant: int) -> Buffer:
-        """A whole frame as a message set."""
+    def encode(self, where: str, frame: memoryview, header: FrameHeader, variant: int) -> Buffer:
+        """A whole frame as a message set; nothing if its own clients could not read it either."""
         if header.magic == Magic.KAFKA07_SET:
             return frame[HEADER_BYTES:]
-        if header.magic == Magic.KAFKA_V2:
-            return _encode_batch(_batch_body(frame, header), header.record_count, variant)
-        return encode_records(_records(frame), variant)
+        found = translated(self._frames, where, frame, header, _SETS[variant])
+        return b"" if found is None else found
 
     def position(self, frame: memoryview, header: FrameHeader, variant: int, offset: int) -> int:
         """Where in the message set the message of an offset begins; a compressed message for all that are inside."""
         if header.magic == Magic.KAFKA07_SET:
             return message_position(frame, header, offset)
-        before = [record for record in _records(frame) if record.offset < offset]
-        return sum([len(record.value or b"") for record in before]) + MESSAGE_HEAD_BYTES[variant] * len(before)
-
-
-def _batch_body(frame: memoryview, header: FrameHeader) -> memoryview:
-    """The records of a Kafka batch, decompressed; none if they are a mark of a transaction, or cannot be read."""
-    if header.attributes & Attributes.CONTROL:
-        return memoryview(b"")
-    try:
-        return decompress(Codec(header.attributes & CODEC_MASK), frame[HEADER_BYTES : header.size])
-    except (CompressionError, ValueError):
-        return memoryview(b"")
-
-
-def _encode_batch(body: memoryview, count: int, magic: int) -> Buffer:
-    size = lay_out(body, count, magic, None)
-    if size <= 0:
-        return b""
-    messages = bytearray(size)
-    lay_out(body, count, magic, memoryview(messages))
-    seal(messages)
-    return messages
-
-
-def _records(frame: memoryview) -> Sequence[Record]:
-    """The records of another protocol's frame; none if its own clients could not read it either."""
-    try:
-        return read_records(frame)
-    except (WireError, CompressionError):
-        return ()
+        try:
+            before = [record for record in read_records(frame) if record.offset < offset]
+        except (WireError, CompressionError):
+            return 0
+        return sum(len(record.value or b"") for record in before) + MESSAGE_HEAD_BYTES[variant] * len(before)

@@ -18,7 +18,7 @@ class Kafka07Service:
     """
 
     def __init__(self, broker: Broker) -> None:
-        encoding = MessageSets(broker.settings.kafka07_magic)
+        encoding = MessageSets(broker.settings.kafka07_magic, broker.translated_frames)
         self.shared = Kafka07Shared(broker, Addresses(broker, encoding))
 
     def session(self, peer: Peer) -> Session:

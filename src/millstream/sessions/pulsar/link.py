@@ -54,13 +54,14 @@ class PulsarShared:
     """
 
     broker: Broker
-    translations: Translations = field(default_factory=Translations)
     memories: Memories = field(default_factory=Memories)
     broker_entry_metadata: bool = False
     tokens: Tokens | None = None
+    translations: Translations = field(init=False)
     topic_watch: TopicWatch = field(init=False)
 
     def __post_init__(self) -> None:
+        self.translations = Translations(self.broker.translated_frames)
         self.topic_watch = TopicWatch(self.broker.topics)
 
 

@@ -1,31 +1,25 @@
 """What other protocols wrote, as entries: a frame is translated once for all that read it at about the same time."""
 
-import logging
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from millstream.broker.translated_frames import TranslatedFrames
 from millstream.model.frame import FrameHeader
 from millstream.model.record import Record
-from millstream.wire.compression import CompressionError
-from millstream.wire.errors import WireError
+from millstream.model.record_table import ROW_FIELDS, RecordTable
+from millstream.sessions.translated import translated
 from millstream.wire.pulsar.limits import BATCH_MESSAGES_MAX
-from millstream.wire.pulsar.records import build_entries
-from millstream.wire.translation import read_records
+from millstream.wire.pulsar.message_tables import build_table_entries
+from millstream.wire.pulsar.records import BuiltEntry, build_entries
 
 __all__ = ["Piece", "Translated", "Translations", "Where"]
 
-_log = logging.getLogger(__name__)
-_KEPT_BYTES_MAX: Final = 16 * 1024 * 1024
-"""Bytes of entries that are kept: what subscriptions at about the same place of a topic read within some turns."""
-
-_OVERHEAD_BYTES: Final = 1024
-"""Bytes that a translation takes beside its entries, or more."""
+_PIECE_BYTES: Final = 256
+"""Bytes that an entry takes beside its content, or more."""
 
 Where = tuple[UUID, int]
 """Topic id and partition."""
-_Name = tuple[Where, int, int]
 
 
 class Piece(NamedTuple):
@@ -55,21 +49,48 @@ class Translated(NamedTuple):
     entries: tuple[Piece, ...]
     key: bytes | None
 
-    @property
-    def size_bytes(self) -> int:
-        """Bytes that it takes in memory, about."""
-        return _OVERHEAD_BYTES + sum(len(entry.data) for entry in self.entries)
+
+_NOTHING: Final = Translated((), None)
 
 
-_UNREADABLE: Final = Translated((), None)
+class _Entries:
+    """The form of entries."""
+
+    name: Hashable = "pulsar entries"
+
+    def of_table(self, table: RecordTable, header: FrameHeader) -> Translated:
+        count = header.last_offset_delta + 1
+        if not table.count:
+            return _NOTHING
+        places = None if table.count == count else _bits(_deltas(table), count)
+        built = build_table_entries(table, first_offset=header.base_offset, message_count=count)
+        return Translated(_pieces(built, header.base_offset, places), _first_key(table))
+
+    def of_records(self, records: Sequence[Record], header: FrameHeader) -> Translated:
+        first_offset, count = header.base_offset, header.last_offset_delta + 1
+        if not records:
+            return _NOTHING
+        key = next((record.key for record in records if record.key is not None), None)
+        deltas = (record.offset - first_offset for record in records)
+        places = None if len(records) == count else _bits(deltas, count)
+        return Translated(_pieces(_built(records, first_offset, count), first_offset, places), key)
+
+    def size_bytes(self, made: Translated) -> int:
+        return sum(_PIECE_BYTES + len(entry.data) for entry in made.entries)
+
+
+_ENTRIES: Final = _Entries()
 
 
 class Translations:
-    """The latest translations."""
+    """Gives frames as entries.
 
-    def __init__(self) -> None:
-        self._kept: OrderedDict[_Name, Translated] = OrderedDict()
-        self._kept_bytes = 0
+    Args:
+        frames: keeps the latest.
+    """
+
+    def __init__(self, frames: TranslatedFrames) -> None:
+        self._frames = frames
 
     def of(self, where: Where, header: FrameHeader, frame: memoryview) -> Translated:
         """Translate a frame.
@@ -79,58 +100,41 @@ class Translations:
             header: of the frame.
             frame: the whole frame.
         """
-        # The checksum tells a frame from what compaction has left of it.
-        name = where, header.base_offset, header.crc
-        found = self._kept.get(name)
-        if found is not None:
-            self._kept.move_to_end(name)
-            return found
-        try:
-            records = list(read_records(frame))
-        except (WireError, CompressionError) as error:
-            _log.error("batch unreadable topic=%s partition=%d offset=%d reason=%s", *where, name[1], error)
-            translated = _UNREADABLE
-        else:
-            translated = translate(records, header.base_offset, header.last_offset_delta + 1)
-        self._keep(name, translated)
-        return translated
-
-    def _keep(self, name: _Name, translated: Translated) -> None:
-        self._kept[name] = translated
-        self._kept_bytes += translated.size_bytes
-        while self._kept_bytes > _KEPT_BYTES_MAX:
-            _, oldest = self._kept.popitem(last=False)
-            self._kept_bytes -= oldest.size_bytes
+        return translated(self._frames, where, frame, header, _ENTRIES) or _NOTHING
 
 
-def translate(records: Sequence[Record], first_offset: int, count: int) -> Translated:
-    """Make entries of the records of a frame.
-
-    Args:
-        records: in the order of their offsets; some of the frame's offsets may have none.
-        first_offset, count: the offsets that the entries are to stand for.
-    """
-    if not records:
-        return _UNREADABLE
-    key = next((record.key for record in records if record.key is not None), None)
-    places = None if len(records) == count else _bits(records, first_offset, count)
-    pieces: list[Piece] = []
+def _built(records: Sequence[Record], first_offset: int, count: int) -> Iterable[BuiltEntry]:
     end = first_offset + count
     for start in range(first_offset, end, BATCH_MESSAGES_MAX):
         stop = min(start + BATCH_MESSAGES_MAX, end)
         within = records if count <= BATCH_MESSAGES_MAX else [one for one in records if start <= one.offset < stop]
-        for built in build_entries(within, first_offset=start, message_count=stop - start):
-            taken = None
-            if places is not None:
-                taken = places >> built.first_offset - first_offset & (1 << built.message_count) - 1
-            pieces.append(Piece(built.first_offset, built.message_count, memoryview(built.data), taken))
-    return Translated(tuple(pieces), key)
+        yield from build_entries(within, first_offset=start, message_count=stop - start)
 
 
-def _bits(records: Sequence[Record], first_offset: int, count: int) -> int:
-    """The places of records among offsets, bit n for the n-th."""
+def _pieces(built: Iterable[BuiltEntry], first_offset: int, places: int | None) -> tuple[Piece, ...]:
+    """Entries, each with the places in it that hold a message."""
+    pieces = []
+    for entry in built:
+        taken = None
+        if places is not None:
+            taken = places >> entry.first_offset - first_offset & (1 << entry.message_count) - 1
+        pieces.append(Piece(entry.first_offset, entry.message_count, memoryview(entry.data), taken))
+    return tuple(pieces)
+
+
+def _deltas(table: RecordTable) -> Iterable[int]:
+    return table.rows[0 : table.count * ROW_FIELDS : ROW_FIELDS]
+
+
+def _first_key(table: RecordTable) -> bytes | None:
+    sizes = table.rows[4 : table.count * ROW_FIELDS : ROW_FIELDS]
+    index = next((index for index, size in enumerate(sizes) if size >= 0), None)
+    return table.key(index) if index is not None else None
+
+
+def _bits(deltas: Iterable[int], count: int) -> int:
+    """Places as the bits of a number, bit n for place n."""
     bits = bytearray(count // 8 + 1)
-    for record in records:
-        place = record.offset - first_offset
+    for place in deltas:
         bits[place >> 3] |= 1 << (place & 7)
     return int.from_bytes(bits, "little")

@@ -8,7 +8,8 @@ What was sent in the layout of the asking dialect is handed out as it is stored;
 """
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from array import array
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 from zlib import crc32
@@ -32,7 +33,16 @@ from millstream.wire.iggy.stored import (
     starts_of,
 )
 
-__all__ = ["Message", "Slice", "encode_messages", "message_of", "native_slice", "whole_batches"]
+__all__ = [
+    "Message",
+    "Slice",
+    "encode_messages",
+    "encode_runs",
+    "message_of",
+    "native_slice",
+    "part_of_batch",
+    "whole_batches",
+]
 
 Buffer = bytes | bytearray | memoryview
 _PLAIN_HEAD: Final = struct.Struct("<QBQ16sII")
@@ -47,6 +57,7 @@ _BATCH_FIELDS: Final = struct.Struct("<QQQQQQI")
 _AVAILABLE: Final = 1
 """The state of a message that can be read; this server knows no other."""
 _DELTA_MAX: Final = 2**32 - 1
+_TIME_MAX_MS: Final = (2**64 - 1) // 1000
 _KINDS: Final = {kind.name.lower(): kind for kind in HeaderKind}
 _SPAN: Final = struct.Struct(">qi4xb40xiB")
 """Of a frame: its base offset, its length, its magic, the count of its records, and the layout of its messages."""
@@ -101,7 +112,7 @@ def native_slice(
     if layout is Layout.PLAIN:
         buffers = _plain(messages, starts, range(first, stop), header)
     elif layout is Layout.BATCH:
-        buffers = _part_of_batch(messages, starts, range(first, stop))
+        buffers = part_of_batch(messages, starts, range(first, stop))
     else:
         buffers = [messages[starts[first] : starts[stop]]]
     return Slice(stop - first, last_offset, buffers)
@@ -151,7 +162,14 @@ def _plain(messages: memoryview, starts: list[int], indexes: range, header: Fram
     return [b"".join(buffers)]
 
 
-def _part_of_batch(batch: memoryview, starts: list[int], indexes: range) -> list[Buffer]:
+def part_of_batch(batch: memoryview, starts: list[int], indexes: range) -> list[Buffer]:
+    """Some messages of a batch of BATCH, under a header of their own.
+
+    Args:
+        batch: with its header.
+        starts: where each message begins, and where the last one ends.
+        indexes: of the messages.
+    """
     partition, base_offset, base_us, origin_us, _, _, _ = _BATCH_FIELDS.unpack_from(batch)
     part = batch[starts[indexes.start] : starts[indexes.stop]]
     checksums = [_CHECKSUM.unpack_from(batch, starts[index])[0] for index in indexes]
@@ -184,7 +202,7 @@ def message_of(record: Record, id_seed: bytes, append_time_ms: int | None = None
     names = dict(record.headers)
     kinds = (names.get(KINDS_HEADER) or b"").decode("utf-8", "replace").split(",")
     headers = [UserHeader(KEY_HEADER.encode(), record.key)] if _fits(record.key) and record.key else []
-    timestamp_us = max(record.timestamp_ms, 0) * 1000
+    timestamp_us = min(max(record.timestamp_ms, 0), _TIME_MAX_MS) * 1000
     own = [one for one in record.headers if one[0] not in {ID_HEADER, ORIGIN_HEADER, KINDS_HEADER}]
     told = kinds if len(kinds) == len(own) else ()
     for place, (name, value) in enumerate(own):
@@ -245,11 +263,47 @@ def encode_messages(messages: Sequence[Message], dialect: Dialect, partition: in
         dialect: who asks.
         partition: whose they are.
     """
-    layout = layout_of(dialect)
-    if layout is Layout.BATCH:
-        return _batches(messages, partition)
-    encode = _ENCODERS[layout]
-    return [b"".join(encode(message) for message in messages)]
+    return [encode_runs(messages, layout_of(dialect), partition)[0]]
+
+
+def encode_runs(
+    messages: Sequence[Message], layout: Layout, partition: int
+) -> "tuple[bytes, array[int], array[int]]":
+    """Messages in a layout, PLAIN as that of polls.
+
+    Args:
+        messages: by offset.
+        layout: of the dialect that asks.
+        partition: whose they are.
+
+    Returns:
+        Their bytes; where each of them begins in there, and where the last one ends; and in BATCH, the index of the
+        first message of each batch, before which its header stands. There is one for each run of messages with one
+        time of append, which is its batch's there.
+    """
+    parts: list[bytes] = []
+    starts, firsts = array("q"), array("q")
+    position = 0
+    if layout is not Layout.BATCH:
+        encode = _ENCODERS[layout]
+        for message in messages:
+            starts.append(position)
+            parts.append(encode(message))
+            position += len(parts[-1])
+    else:
+        index = 0
+        while index < len(messages):
+            firsts.append(index)
+            run = _run(messages, index)
+            header, encoded = _batch(run, partition)
+            parts += (header, *encoded)
+            position += len(header)
+            for one in encoded:
+                starts.append(position)
+                position += len(one)
+            index += len(run)
+    starts.append(position)
+    return b"".join(parts), starts, firsts
 
 
 def _encode_plain(message: Message) -> bytes:
@@ -275,20 +329,15 @@ _ENCODERS: Final = {
 }
 
 
-def _batches(messages: Iterable[Message], partition: int) -> list[Buffer]:
-    """Batches for dialect D: one for each run of messages with one time of append, which is its batch's there."""
-    buffers: list[Buffer] = []
-    run: list[Message] = []
-    for message in messages:
-        if run and not _goes_on(run, message):
-            buffers += _batch(run, partition)
-            run = []
-        run.append(message)
-    return buffers + _batch(run, partition) if run else buffers
+def _run(messages: Sequence[Message], start: int) -> Sequence[Message]:
+    """The messages from one on that are one batch."""
+    stop = start + 1
+    while stop < len(messages) and _goes_on(messages[start], messages[stop]):
+        stop += 1
+    return messages[start:stop]
 
 
-def _goes_on(run: list[Message], message: Message) -> bool:
-    first = run[0]
+def _goes_on(first: Message, message: Message) -> bool:
     return (
         message.timestamp_us == first.timestamp_us
         and 0 <= message.origin_us - first.origin_us <= _DELTA_MAX
@@ -296,7 +345,8 @@ def _goes_on(run: list[Message], message: Message) -> bool:
     )
 
 
-def _batch(run: list[Message], partition: int) -> list[Buffer]:
+def _batch(run: Sequence[Message], partition: int) -> tuple[bytes, list[bytes]]:
+    """The header of a batch, and its messages."""
     first = run[0]
     parts: list[bytes] = []
     checksums: list[int] = []
@@ -306,7 +356,7 @@ def _batch(run: list[Message], partition: int) -> list[Buffer]:
         head = _MESSAGE.pack(message.id, *deltas, len(headers), len(message.payload), 0)
         summed = b"".join((head, message.payload, headers))
         checksums.append(xxhash.xxh3_64_intdigest(summed))
-        parts += (_CHECKSUM.pack(checksums[-1]), summed)
-    blob = b"".join(parts)
-    fields = partition, first.offset, first.timestamp_us, first.origin_us, BATCH_HEADER_BYTES + len(blob)
-    return [_BATCH_HEADER.pack(*fields, batch_checksum(*fields, checksums), len(run)), blob]
+        parts.append(_CHECKSUM.pack(checksums[-1]) + summed)
+    size_bytes = BATCH_HEADER_BYTES + sum(map(len, parts))
+    fields = partition, first.offset, first.timestamp_us, first.origin_us, size_bytes
+    return _BATCH_HEADER.pack(*fields, batch_checksum(*fields, checksums), len(run)), parts

@@ -24,11 +24,13 @@ bytes, and the one that a reader gets is made for it. The header `millstream.key
 """
 
 import struct
+from array import array
 from collections.abc import Sequence
 from typing import Final
 
 from millstream.model.frame import HEADER_BYTES, FrameHeader, Magic, frame_crc, read_frame_header
 from millstream.model.record import Header, Record
+from millstream.wire.iggy import message_walk
 from millstream.wire.iggy.errors import DamagedBatch, Refused
 from millstream.wire.iggy.headers import HeaderKind, UserHeader, read_headers
 from millstream.wire.iggy.incoming import BATCH_HEADER_BYTES, Incoming, Layout, message_bytes
@@ -58,6 +60,8 @@ _FRAME_HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _CRC: Final = struct.Struct(">I")
 _CRC_POSITION: Final = 17
 _LENGTH_OVERHEAD: Final = 12
+_MESSAGE_BYTES_MIN: Final = 48
+"""Bytes of a message in BATCH at least."""
 _U32: Final = struct.Struct("<I")
 _U64: Final = struct.Struct("<Q")
 _BATCH_TIMES: Final = struct.Struct("<QQ")
@@ -116,6 +120,12 @@ def starts_of(frame: memoryview, layout: Layout, count: int) -> list[int]:
     """
     messages = messages_of(frame)
     position = BATCH_HEADER_BYTES if layout is Layout.BATCH else 0
+    if layout is Layout.BATCH and message_walk.COMPILED and 0 < count <= len(messages) // _MESSAGE_BYTES_MIN:
+        walked, checksums = array("q", bytes(8 * (count + 1))), array("Q", bytes(8 * count))
+        limits = len(messages), len(messages)
+        room = memoryview(walked), memoryview(checksums)
+        if message_walk.walk(messages, position, count, *limits, *room) >= 0:
+            return walked.tolist()
     starts = [position]
     try:
         for _ in range(count):

@@ -38,6 +38,7 @@ __all__ = [
     "frame_records",
     "has_null_key",
     "place_batch",
+    "place_body",
     "read_frame",
     "read_records",
 ]
@@ -318,9 +319,27 @@ def place_batch(records: Sequence[Record], frame: FrameHeader) -> bytearray:
 def _batch(base_offset: int, fields: tuple[int, ...], body: bytes | bytearray) -> bytearray:
     """A batch with the fields from its attributes on."""
     batch = bytearray(HEADER_BYTES) + body
+    _seal(batch, base_offset, fields)
+    return batch
+
+
+def place_body(
+    batch: bytearray, frame: FrameHeader, attributes: int, first_timestamp: int, max_timestamp: int, record_count: int
+) -> None:
+    """Write the header of a batch that takes the place of a frame of another encoding.
+
+    Args:
+        batch: room for the header, and the records.
+        frame: the frame's header.
+        attributes, first_timestamp, max_timestamp, record_count: of the batch.
+    """
+    fields = (attributes, frame.last_offset_delta, first_timestamp, max_timestamp, -1, -1, -1, record_count)
+    _seal(batch, frame.base_offset, fields)
+
+
+def _seal(batch: bytearray, base_offset: int, fields: tuple[int, ...]) -> None:
     _HEADER.pack_into(batch, 0, base_offset, len(batch) - 12, 0, Magic.KAFKA_V2, 0, *fields)
     struct.pack_into(">I", batch, 17, frame_crc(memoryview(batch)))
-    return batch
 
 
 def _encoded_record(record: Record, delta: int, first_timestamp: int) -> bytes:

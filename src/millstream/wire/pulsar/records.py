@@ -55,10 +55,12 @@ __all__ = [
     "BuiltEntry",
     "build_entries",
     "build_entry",
+    "describe_single",
     "entry_records",
     "headers_of",
     "properties_of",
     "read_records",
+    "set_key",
 ]
 
 METADATA_HEADER: Final = "pulsar.metadata"
@@ -245,7 +247,7 @@ def build_entries(
 
 
 def _content_bytes(record: Record) -> int:
-    in_headers = sum(len(name) + len(value or b"") + _FIELD_BYTES for name, value in record.headers)
+    in_headers = sum(len(name.encode()) + len(value or b"") + _FIELD_BYTES for name, value in record.headers)
     return len(record.key or b"") + len(record.value or b"") + in_headers + _MESSAGE_BYTES
 
 
@@ -278,7 +280,7 @@ def build_entry(
     else:
         metadata.num_messages_in_batch = message_count
         if records and len({record.key for record in records}) == 1:
-            _set_key(metadata, records[0].key)  # what Key_Shared looks at is the metadata of the entry
+            set_key(metadata, records[0].key)  # what Key_Shared looks at is the metadata of the entry
         if len(records) < message_count:
             places = {record.offset - first_offset for record in records}
             metadata.compacted_batch_indexes.extend(i for i in range(message_count) if i not in places)
@@ -296,17 +298,22 @@ def _batch(records: Sequence[Record], first_offset: int, message_count: int) -> 
     for record in records:
         out += TAKEN_OUT * (record.offset - place)
         content = record.value or b""
-        single = SingleMessageMetadata(payload_size=len(content))
-        _describe(single, record)
-        head = single.SerializeToString()
+        head = describe_single(record)
         out += len(head).to_bytes(_LENGTH_BYTES, "big") + head + content
         place = record.offset + 1
     out += TAKEN_OUT * (first_offset + message_count - place)
     return out
 
 
+def describe_single(record: Record) -> bytes:
+    """The SingleMessageMetadata of a record."""
+    single = SingleMessageMetadata(payload_size=len(record.value or b""))
+    _describe(single, record)
+    return single.SerializeToString()
+
+
 def _describe(metadata: MessageMetadata | SingleMessageMetadata, record: Record) -> None:
-    _set_key(metadata, record.key)
+    set_key(metadata, record.key)
     if record.headers:
         _take_headers(metadata, record.headers)
     if record.value is None:
@@ -331,7 +338,8 @@ def _is_number(text: bytes) -> bool:
     return text.isdigit() and len(text) <= _DIGITS_MAX
 
 
-def _set_key(metadata: MessageMetadata | SingleMessageMetadata, key: bytes | None) -> None:
+def set_key(metadata: MessageMetadata | SingleMessageMetadata, key: bytes | None) -> None:
+    """Set the key of a message, or of all messages of a batch."""
     if key is None:
         return
     if _is_text(key):

@@ -91,6 +91,7 @@ class Conversation:
         self.pushed: list[Buffer] = []
         self.ended = ""
         self.held = 0
+        self.reading = True
         self.room = 64 * 1024 * 1024
         self.session_number = 0
         self.session = server.service.session(self)

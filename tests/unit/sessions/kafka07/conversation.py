@@ -34,6 +34,7 @@ class FakePeer:
     address: str = "127.0.0.1:5"
     room: int = 64 * 1024 * 1024
     held: int = 0
+    reading: bool = True
     ended: list[str] = field(default_factory=list)
 
     def endpoint(self, listener: str) -> Endpoint | None:

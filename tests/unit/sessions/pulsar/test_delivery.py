@@ -2,6 +2,7 @@
 
 import pytest
 
+from millstream.broker.translated_frames import TranslatedFrames
 from millstream.model.frame import frame_crc, read_frame_header
 from millstream.sessions.pulsar.entry_tail import entry_tail
 from millstream.sessions.pulsar.inspector import EntryInspector
@@ -233,7 +234,7 @@ def test_keys_that_choose_consumers(broker: ConsumingConversation) -> None:
 
 
 def test_ordering_keys_come_before_keys_and_base64_is_undone(broker: ConsumingConversation) -> None:
-    inspector = EntryInspector((broker.topic().id, 0), Translations())
+    inspector = EntryInspector((broker.topic().id, 0), Translations(TranslatedFrames(1 << 20)))
     broker.publish(b"", key=b"k")
     broker.publish(b"", key=b"aw==", partition_key_b64_encoded=True)
     broker.publish(b"", key=b"k", ordering_key=b"o")

@@ -1,0 +1,53 @@
+# The C types of message_rows.py, for the compiled module.
+cimport cython
+
+
+@cython.locals(
+    row="Py_ssize_t", header="Py_ssize_t", index="Py_ssize_t", first="Py_ssize_t", following="Py_ssize_t",
+    block_bytes="long long", block_at="Py_ssize_t", at="Py_ssize_t",
+)
+cpdef Py_ssize_t read_rows(
+    unsigned char[::1] data, Py_ssize_t position, Py_ssize_t stop, int layout, Py_ssize_t count, long long[::1] times,
+    long long[::1] places, long long[::1] rows, long long[::1] headers, long long[::1] totals
+) except? -1
+
+
+@cython.locals(
+    origin="long long", block_bytes="long long", block_at="long long", payload_at="long long",
+    payload_bytes="long long", at="Py_ssize_t",
+)
+cdef Py_ssize_t _place(
+    const unsigned char[::1] data, Py_ssize_t position, Py_ssize_t stop, int layout, long long[::1] times,
+    long long[::1] rows, Py_ssize_t row
+)
+
+
+@cython.locals(text="Py_ssize_t", at="Py_ssize_t", byte="int", size="int", rest="long long")
+cdef Py_ssize_t _put_own(
+    unsigned char[::1] data, Py_ssize_t id_at, long long origin, long long[::1] places, long long[::1] headers,
+    Py_ssize_t header
+)
+
+
+@cython.locals(
+    first="Py_ssize_t", text="Py_ssize_t", size="long long", name_at="Py_ssize_t", kind="int",
+    value_bytes="long long", kind_at="Py_ssize_t", at="Py_ssize_t",
+)
+cdef Py_ssize_t _put_headers(
+    unsigned char[::1] data, Py_ssize_t position, Py_ssize_t stop, bint kinded_keys, long long[::1] places,
+    long long[::1] rows, Py_ssize_t row, long long[::1] headers, Py_ssize_t header
+) except? -1
+
+
+cdef bint _is_key(const unsigned char[::1] data, Py_ssize_t position) except -1
+
+
+@cython.locals(at="Py_ssize_t")
+cdef bint _is_text(const unsigned char[::1] data, Py_ssize_t position, Py_ssize_t stop) except -1
+
+
+@cython.locals(value="long long", at="Py_ssize_t")
+cdef long long _number(const unsigned char[::1] data, Py_ssize_t position, int size)
+
+
+cdef int _digit(int value)

@@ -1,0 +1,26 @@
+"""What other protocols wrote, polled in any dialect: translated once, whatever part of a frame is asked for."""
+
+import pytest
+
+from millstream.wire.iggy.dialects import Dialect
+from millstream.wire.iggy.messages.batches import Strategy
+from tests.support.batches import batch
+from tests.unit.broker.simulated_broker import append
+from tests.unit.sessions.iggy.conversation import IggyBroker
+
+
+@pytest.mark.parametrize("dialect", [Dialect.B2, Dialect.C1, Dialect.C3, Dialect.D])
+def test_a_large_batch_is_polled_in_parts(dialect: Dialect) -> None:
+    server = IggyBroker()
+    partition = server.create("orders").partitions[0]
+    append(partition, batch(b"large", 25))
+    append(partition, batch(b"small", 2))
+    client = server.connect(dialect)
+    frames = server.broker.translated_frames
+    found, sizes = [], set()
+    for offset in range(0, 30, 7):
+        _, messages = client.poll(stream="default", topic="orders", strategy=Strategy.OFFSET, value=offset, count=7)
+        found += [(one["offset"], one["payload"]) for one in messages]
+        sizes.add(frames.size_bytes)
+    assert found == [(offset, b"large" if offset < 25 else b"small") for offset in range(27)]
+    assert len(sizes) == 2, "one translation for each of the batches"
