@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from millstream.spark import client as client_module
+from millstream.spark import connections
 from millstream.spark.client import EARLIEST, LATEST, Client
 from millstream.spark.errors import BrokerUnreachable, TopicMissing
 from tests.spark.conftest import Topics
@@ -69,7 +69,7 @@ def test_a_peer_that_is_no_broker(behave: Peer, message: str) -> None:
 
 
 def test_a_peer_that_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_module, "_ANSWER_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(connections, "_ANSWER_TIMEOUT_S", 0.2)
     release = threading.Event()
 
     def behave(connection: socket.socket) -> None:

@@ -96,6 +96,31 @@ class Connections:
 
     def _exchange(self, server: str, api: Api, version: int, request: object) -> Any:
         """Send one request and wait for its answer. Raises OSError if the connection fails."""
+        return self._answer(server, api, version, self._send(server, api, version, request))
+
+    def send(self, server: str, api: Api, version: int, request: object) -> int:
+        """Send one request whose answer is asked for by `receive`; answers come in the order of the requests.
+
+        Returns:
+            What `receive` takes.
+        """
+        try:
+            return self._send(server, api, version, request)
+        except OSError as error:
+            self._drop(server)
+            raise self._unreachable(server, error) from None
+
+    def receive(self, server: str, api: Api, version: int, sent: int) -> Any:
+        """Wait for the answer to a request. After an error no other request that was sent is answered any more."""
+        try:
+            if server not in self._sockets:
+                raise ConnectionResetError("the connection has ended")
+            return self._answer(server, api, version, sent)
+        except OSError as error:
+            self._drop(server)
+            raise self._unreachable(server, error) from None
+
+    def _send(self, server: str, api: Api, version: int, request: object) -> int:
         connection = self._sockets.get(server)
         if connection is None:
             connection = self._sockets[server] = socket.create_connection(_endpoint(server), _CONNECT_TIMEOUT_S)
@@ -103,6 +128,10 @@ class Connections:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         correlation_id = next(self._correlation_ids)
         connection.sendall(b"".join(api.encode_request(version, correlation_id, _CLIENT_ID, request)))
+        return correlation_id
+
+    def _answer(self, server: str, api: Api, version: int, correlation_id: int) -> Any:
+        connection = self._sockets[server]
         (size,) = _LENGTH.unpack(_receive(connection, _LENGTH.size))
         if not 4 <= size <= _ANSWER_BYTES_MAX:
             self._drop(server)

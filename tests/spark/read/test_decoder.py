@@ -13,7 +13,7 @@ from millstream.model.record import Record
 from millstream.spark.errors import MalformedRecords
 from millstream.spark.read.decoder import Decoder
 from millstream.spark.read.frames import Stop, walk
-from millstream.spark.read.schema import ALL_COLUMNS
+from millstream.spark.read.schema import ALL_COLUMNS, ORIGIN_COLUMNS
 from millstream.wire.compression import Codec
 from millstream.wire.kafka.records import build_batch, read_records
 from millstream.wire.pulsar.entry import check_entry
@@ -29,7 +29,12 @@ _TYPES: dict[str, Any] = {
     "timestamp": pa.timestamp("us", "UTC"),
     "timestampType": pa.int32(),
     "headers": pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])),
+    "protocol": pa.string(),
+    "codec": pa.string(),
+    "producerId": pa.int64(),
+    "producerEpoch": pa.int32(),
 }
+_OF_RECORDS = tuple(name for name in ALL_COLUMNS if name not in ORIGIN_COLUMNS)
 _bytes = st.one_of(st.none(), st.binary(max_size=20), st.sampled_from([b"", b"x" * 63, b"x" * 64, b"y" * 9000]))
 _record = st.builds(
     Record,
@@ -57,7 +62,7 @@ def _piece(batches: list[bytearray], base_offset: int) -> tuple[bytes, int]:
 
 
 def _schema(*columns: str) -> Any:
-    return pa.schema([(name, _TYPES[name]) for name in columns or ALL_COLUMNS])
+    return pa.schema([(name, _TYPES[name]) for name in columns or _OF_RECORDS])
 
 
 def _decoded(data: bytes, start: int, stop: int, *columns: str) -> list[dict[str, Any]]:
@@ -193,6 +198,27 @@ def test_records_of_another_protocol_are_rows_like_any_other() -> None:
     ]
     assert rows[0]["headers"] == [{"key": "h", "value": b"x"}]
     assert _decoded(piece, 11, 14, "offset") == [{"offset": 11}, {"offset": 12}, {"offset": 13}]
+
+
+def test_who_wrote_it_and_how() -> None:
+    record = Record(offset=0, timestamp_ms=1, key=None, value=b"v" * 100)
+    packed = build_batch([record] * 2, codec=Codec.ZSTD)
+    struct.pack_into(">qh", packed, 43, 7001, 3)
+    struct.pack_into(">I", packed, 17, frame_crc(memoryview(packed)))
+    piece, end = _piece([packed, build_batch([record])], 0)
+    piece += bytes(_entry([Record(offset=end, timestamp_ms=1, key=None, value=b"v")], end, 1))
+    assert [tuple(row.values()) for row in _decoded(piece, 0, end + 1, *ORIGIN_COLUMNS)] == [
+        ("kafka", "zstd", 7001, 3),
+        ("kafka", "zstd", 7001, 3),
+        ("kafka", "none", None, None),
+        ("pulsar", None, None, None),
+    ]
+    walked = walk(memoryview(piece), None, 0, end)
+    told = Decoder(_schema(*ORIGIN_COLUMNS), "t", 0).decode(piece, walked.found, 1, 3, knows_origin=False)
+    assert [tuple(row.values()) for batch in told for row in batch.to_pylist()] == [
+        (None, None, 7001, 3),
+        (None, None, None, None),
+    ]
 
 
 def test_places_without_a_record_are_no_rows() -> None:

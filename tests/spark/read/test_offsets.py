@@ -7,30 +7,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millstream.spark.errors import BadOption, DataLost
-from millstream.spark.read.offsets import Offsets, from_json, limited, report_loss, resolved, split, to_json
+from millstream.spark.read.offsets import from_json, limited, report_loss, split, to_json
+from millstream.spark.read.points import Offsets
+from millstream.spark.read.selection import Selection
 
 
 def test_a_checkpoint_is_written_in_order() -> None:
     offsets = {"b": {10: 1, 9: 2}, "a": {0: 3}}
     assert json.dumps(to_json(offsets)) == '{"a": {"0": 3}, "b": {"9": 2, "10": 1}}'
-    assert from_json(to_json(offsets), ("a", "b")) == offsets
+    assert from_json(to_json(offsets), Selection(option="subscribe", names=("a", "b"))) == offsets
 
 
 def test_the_checkpoint_of_another_query() -> None:
     with pytest.raises(BadOption, match="the checkpoint is of a query over b, which the option subscribe"):
-        from_json({"b": {"0": 1}}, ("a",))
-
-
-def test_an_option_by_partition() -> None:
-    earliest, latest = {"a": {0: 5, 1: 5, 2: 5}}, {"a": {0: 9, 1: 9, 2: 9}}
-    assert resolved("startingOffsets", {"a": {0: 7, 1: -2, 2: -1}}, earliest, latest, fails=True) == {
-        "a": {0: 7, 1: 5, 2: 9}
-    }
-    with pytest.raises(DataLost, match="startingOffsets: topic 'a' partition 0 holds the offsets 5 to 8, 10"):
-        resolved("startingOffsets", {"a": {0: 10, 1: 5, 2: 5}}, earliest, latest, fails=True)
-    assert resolved("startingOffsets", {"a": {0: 10, 1: 1, 2: 5}}, earliest, latest, fails=False) == {
-        "a": {0: 9, 1: 5, 2: 5}
-    }
+        from_json({"b": {"0": 1}}, Selection(option="subscribe", names=("a",)))
+    with pytest.raises(BadOption, match="a query over partition 1 of a, which the option assign does not"):
+        from_json({"a": {"0": 1, "1": 1}}, Selection(option="assign", names=("a",), partitions={"a": (0,)}))
+    with pytest.raises(BadOption, match="a query over b, which the option subscribePattern does not"):
+        from_json({"b": {"0": 1}}, Selection(option="subscribePattern", pattern="a+"))
 
 
 def test_a_loss_names_what_is_lost(caplog: pytest.LogCaptureFixture) -> None:
@@ -56,3 +50,14 @@ def test_enough_tasks_and_none_empty(sizes: list[int], least: int) -> None:
     assert all(1 <= count <= size for count, size in zip(counts, sizes, strict=True))
     assert sum(counts) >= min(least, sum(sizes))
     assert split(sizes, None) == [1] * len(sizes)
+
+
+@given(
+    st.lists(st.integers(1, 1000), min_size=1, max_size=8),
+    st.one_of(st.none(), st.integers(1, 40)),
+    st.integers(1, 300),
+)
+def test_no_task_has_more_than_it_may(sizes: list[int], least: int | None, most: int) -> None:
+    counts = split(sizes, least, most)
+    assert all(size / count <= most for count, size in zip(counts, sizes, strict=True))
+    assert sum(counts) >= min(least or 0, sum(sizes))

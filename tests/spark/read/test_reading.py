@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +16,7 @@ from millstream.spark.read import segments
 from millstream.spark.read.options import Direct
 from millstream.spark.read.reading import OffsetRange, read_range
 from tests.spark.conftest import Topics
-from tests.support.server_process import ServerProcess
+from tests.support.server_process import ServerProcess, serving
 from tests.support.waiting import eventually
 
 _SCHEMA = pa.schema([("offset", pa.int64()), ("value", pa.binary())])
@@ -181,6 +182,30 @@ def test_a_topic_that_is_made_anew_is_another(broker: ServerProcess, topics: Top
         _read(wanted)
     with pytest.raises(TopicMissing, match=rf"there is no topic '{topic}-0' at"):
         _read(dataclasses.replace(wanted, direct=Direct.AUTO))
+
+
+@pytest.mark.parametrize("direct", [Direct.AUTO, Direct.ALWAYS])
+def test_a_copy_of_the_directory_that_went_its_own_way(
+    topics: Topics, tmp_path_factory: pytest.TempPathFactory, direct: Direct
+) -> None:
+    """Same path as the broker says, same topic, other records: as on another machine that was made from a copy."""
+    original = str(tmp_path_factory.mktemp("original") / "data")
+    copied = str(tmp_path_factory.mktemp("copied") / "data")
+    with serving(original) as server:
+        topic = Topics(server.kafka).create("copied")
+        Topics(server.kafka).write_numbers(topic, range(10))
+    shutil.copytree(original, copied)
+    with serving(copied) as server:
+        Topics(server.kafka).write_numbers(topic, range(110, 120))
+    with serving(original) as server:
+        wanted = dataclasses.replace(_range(server, topic), data_dir=copied, direct=direct)
+        assert _read(wanted) == list(range(10)), "as far as they are the same, nobody can tell"
+        Topics(server.kafka).write_numbers(topic, range(10, 20))
+        wanted = dataclasses.replace(_range(server, topic), data_dir=copied, direct=direct)
+        if direct is Direct.AUTO:
+            with pytest.raises(DirectReadImpossible, match=r"are not those of the broker at .* take direct=never"):
+                list(read_range(wanted, _SCHEMA))
+        assert _read(dataclasses.replace(wanted, direct=Direct.NEVER)) == list(range(20))
 
 
 @pytest.mark.parametrize("content", [b"", b"millstream 2\n"])

@@ -4,7 +4,7 @@ Only the columns asked for are decoded: who wants offsets alone pays for the hea
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import Any, Final
 
 import numpy as np
@@ -12,8 +12,10 @@ import pyarrow as pa
 
 from millstream.model.frame import CODEC_MASK, HEADER_BYTES, Attributes, Magic, read_frame_header
 from millstream.spark.errors import MalformedRecords
-from millstream.spark.read.fields import RecordFields
+from millstream.spark.read.fields import RecordFields, binary
+from millstream.spark.read.foreign import NotPlain, PlainFields, plain_fields
 from millstream.spark.read.frames import Frame
+from millstream.spark.read.origin import origin_columns
 from millstream.spark.read.schema import HEADERS
 from millstream.spark.read.varints import Ints, OutOfBody, record_begins
 from millstream.wire.compression import Codec, CompressionError, decompress
@@ -42,15 +44,19 @@ class Decoder:
         self._schema = schema
         self._topic = topic
         self._partition = partition
+        self._knows_origin = True
         self._needs_records = not {"key", "value", "timestamp", HEADERS}.isdisjoint(schema.names)
 
-    def decode(self, data: bytes, frames: Sequence[Frame], start: int, stop: int) -> Iterator[Any]:
+    def decode(
+        self, data: bytes, frames: Sequence[Frame], start: int, stop: int, *, knows_origin: bool = True
+    ) -> Iterator[Any]:
         """Decode some frames.
 
         Args:
             data: the piece that they stand in.
             frames: in order; control batches among them are passed over.
             start, stop: records before the first and from the second offset on are left out.
+            knows_origin: whether the frames are those in the log; a broker sends Kafka batches only.
 
         Yields:
             pyarrow.RecordBatch of the schema, none of them empty.
@@ -58,8 +64,42 @@ class Decoder:
         Raises:
             MalformedRecords: a body cannot be unpacked, or its records do not fit it.
         """
-        if any(frame.header.magic != Magic.KAFKA_V2 for frame in frames):
-            data, frames = _translated(data, frames)
+        self._knows_origin = knows_origin
+        for run in _runs(frames):
+            if run[0].header.magic == Magic.KAFKA_V2:
+                yield from self._records(data, run, start, stop)
+            else:
+                yield from self._messages(data, run, start, stop)
+
+    def _messages(self, data: bytes, frames: Sequence[Frame], start: int, stop: int) -> Iterator[Any]:
+        """Decode frames of another protocol."""
+        if HEADERS not in self._schema.names and all(frame.header.record_count for frame in frames):
+            try:
+                batch = self._plain_batch(plain_fields(data, frames), frames)
+            except NotPlain:
+                pass
+            else:
+                yield from _within(batch, _Places(frames, data, []).offsets, start, stop)
+                return
+        data, frames = _translated(data, frames)
+        yield from self._records(data, frames, start, stop)
+
+    def _plain_batch(self, fields: PlainFields, frames: Sequence[Frame]) -> Any:
+        places = _Places(frames, b"", [])
+        if len(fields.value.begins) != places.count:
+            raise NotPlain("as many messages as its header does not say")
+        types = np.repeat(fields.is_append_time.astype(np.int32), fields.counts)
+        columns: dict[str, Callable[[], Any]] = {
+            **self._place_columns(places, frames),
+            "timestampType": lambda: pa.array(types),
+            "key": lambda: _keys(fields, places.count),
+            "value": lambda: binary(fields.body, fields.value),
+            "timestamp": lambda: _micros(fields.times),
+        }
+        return pa.RecordBatch.from_arrays([columns[name]() for name in self._schema.names], schema=self._schema)
+
+    def _records(self, data: bytes, frames: Sequence[Frame], start: int, stop: int) -> Iterator[Any]:
+        """Decode Kafka batches."""
         group: list[Frame] = []
         bodies: list[memoryview] = []
         records = unpacked_bytes = 0
@@ -120,19 +160,11 @@ class Decoder:
         if start <= frames[0].header.base_offset and behind <= stop:
             yield batch
             return
-        offsets = _Places(frames, data, bodies).offsets
-        first, last = (int(place) for place in np.searchsorted(offsets, [start, stop]))
-        if last > first:
-            yield batch.slice(first, last - first)
+        yield from _within(batch, _Places(frames, data, bodies).offsets, start, stop)
 
     def _batch(self, data: bytes, frames: list[Frame], bodies: list[memoryview]) -> Any:
         places = _Places(frames, data, bodies)
-        columns: dict[str, Callable[[], Any]] = {
-            "topic": lambda: _constant(self._topic, places.count),
-            "partition": lambda: pa.array(np.full(places.count, self._partition, dtype=np.int32)),
-            "offset": lambda: pa.array(places.offsets),
-            "timestampType": lambda: pa.array(places.timestamp_types),
-        }
+        columns = self._place_columns(places, frames)
         if self._needs_records:
             fields = _fields(data, frames, bodies)
             columns["key"] = lambda: fields.binary(fields.key)
@@ -141,8 +173,49 @@ class Decoder:
             columns[HEADERS] = lambda: fields.headers(self._schema.field(HEADERS).type)
         return pa.RecordBatch.from_arrays([columns[name]() for name in self._schema.names], schema=self._schema)
 
+    def _place_columns(self, places: "_Places", frames: Sequence[Frame]) -> dict[str, Callable[[], Any]]:
+        """The columns that the headers of frames are enough for."""
+        headers = [frame.origin or frame.header for frame in frames]
+        return {
+            "topic": lambda: _constant(self._topic, places.count),
+            "partition": lambda: pa.array(np.full(places.count, self._partition, dtype=np.int32)),
+            "offset": lambda: pa.array(places.offsets),
+            "timestampType": lambda: pa.array(places.timestamp_types),
+            **origin_columns(headers, places.counts, self._knows_origin),
+        }
 
-def _fields(data: bytes, frames: list[Frame], bodies: list[memoryview]) -> RecordFields:
+
+def _runs(frames: Sequence[Frame]) -> Iterator[Sequence[Frame]]:
+    """Frames in runs of one encoding; those of other protocols have no more records together than one Arrow batch."""
+    for magic, same in groupby(frames, lambda frame: frame.header.magic):
+        run: list[Frame] = []
+        records = 0
+        for frame in same:
+            run.append(frame)
+            records += frame.header.record_count
+            if magic != Magic.KAFKA_V2 and records >= _RECORDS_AT_ONCE_MAX:
+                yield run
+                run, records = [], 0
+        if run:
+            yield run
+
+
+def _within(batch: Any, offsets: Ints, start: int, stop: int) -> Iterator[Any]:
+    """The rows of a batch from one offset to another, if there are any."""
+    first, last = (int(place) for place in np.searchsorted(offsets, [start, stop]))
+    if last > first:
+        yield batch.slice(first, last - first)
+
+
+def _keys(fields: PlainFields, count: int) -> Any:
+    if fields.key is None:
+        return pa.nulls(count, pa.binary())
+    if isinstance(fields.key, list):
+        return pa.array(fields.key, pa.binary())
+    return binary(fields.body, fields.key)
+
+
+def _fields(data: bytes, frames: Sequence[Frame], bodies: list[memoryview]) -> RecordFields:
     if any(frame.header.attributes & CODEC_MASK for frame in frames):
         body = b"".join(bodies)
         ends = list(accumulate(map(len, bodies)))
@@ -168,7 +241,7 @@ class _Places:
         bodies: of the frames, unpacked; needed of one frame of which some records are left out.
     """
 
-    def __init__(self, frames: list[Frame], data: bytes, bodies: list[memoryview]) -> None:
+    def __init__(self, frames: Sequence[Frame], data: bytes, bodies: list[memoryview]) -> None:
         headers = [frame.header for frame in frames]
         self.counts = np.array([header.record_count for header in headers], dtype=np.int64)
         self.count = int(self.counts.sum())
@@ -192,7 +265,11 @@ def _timestamps(places: _Places, deltas: Ints) -> Any:
     if places.is_append_time.any():
         is_append_time = np.repeat(places.is_append_time, places.counts)
         times[is_append_time] = np.repeat(places.max_timestamps, places.counts)[is_append_time]
-    # Any number of milliseconds may stand in a record, and Spark counts microseconds.
+    return _micros(times)
+
+
+def _micros(times: Ints) -> Any:
+    """Times in ms as Spark has them: it counts microseconds, and any number of milliseconds may stand in a record."""
     np.clip(times, -_TIMESTAMP_MS_MAX, _TIMESTAMP_MS_MAX, out=times)
     times *= 1000
     return pa.array(times).cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
@@ -207,7 +284,7 @@ def _translated(data: bytes, frames: Sequence[Frame]) -> tuple[bytes, list[Frame
     for frame in frames:
         batch = kafka_batch(view[frame.position : frame.position + frame.header.size], frame.header)
         batches.append(batch)
-        translated.append(Frame(position, read_frame_header(batch)))
+        translated.append(Frame(position, read_frame_header(batch), frame.header))
         position += len(batch)
     return b"".join(batches), translated
 

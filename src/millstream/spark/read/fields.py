@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from millstream.spark.read.varints import Bytes, Flags, Ints, OutOfBody, read_varints, unzigzag
 
-__all__ = ["RecordFields", "Spans"]
+__all__ = ["RecordFields", "Spans", "binary"]
 
 
 class Spans(NamedTuple):
@@ -21,6 +21,23 @@ class Spans(NamedTuple):
     begins: Ints
     ends: Ints
     is_valid: Flags
+
+
+def binary(body: bytes, spans: Spans) -> Any:
+    """Stretches of a body, in order and without overlap, as a binary array."""
+    count = len(spans.begins)
+    if not spans.is_valid.any():
+        return pa.nulls(count, pa.binary())
+    offsets = np.empty(2 * count, dtype=np.int32)
+    offsets[0::2], offsets[1::2] = spans.begins, spans.ends
+    validity = None
+    if not spans.is_valid.all():
+        bits = np.ones(2 * count - 1, dtype=bool)
+        bits[0::2] = spans.is_valid
+        validity = pa.py_buffer(np.packbits(bits, bitorder="little"))
+    buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(body)]
+    everything = pa.Array.from_buffers(pa.binary(), 2 * count - 1, buffers)
+    return everything.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int32)))
 
 
 class RecordFields:
@@ -66,19 +83,7 @@ class RecordFields:
 
     def binary(self, spans: Spans) -> Any:
         """Stretches of the body, in order and without overlap, as a binary array."""
-        count = len(spans.begins)
-        if not spans.is_valid.any():
-            return pa.nulls(count, pa.binary())
-        offsets = np.empty(2 * count, dtype=np.int32)
-        offsets[0::2], offsets[1::2] = spans.begins, spans.ends
-        validity = None
-        if not spans.is_valid.all():
-            bits = np.ones(2 * count - 1, dtype=bool)
-            bits[0::2] = spans.is_valid
-            validity = pa.py_buffer(np.packbits(bits, bitorder="little"))
-        buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(self._body)]
-        everything = pa.Array.from_buffers(pa.binary(), 2 * count - 1, buffers)
-        return everything.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int32)))
+        return binary(self._body, spans)
 
     def headers(self, kind: Any) -> Any:
         """The headers of each record, null where it has none, as an array of a list type.

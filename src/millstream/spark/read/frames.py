@@ -23,10 +23,17 @@ class Stop(Enum):
 
 
 class Frame(NamedTuple):
-    """One frame: where it begins in its piece, and its header."""
+    """One frame.
+
+    Args:
+        position: where it begins in its piece.
+        header: its header.
+        origin: the header that it has in the log, if it was translated since.
+    """
 
     position: int
     header: FrameHeader
+    origin: FrameHeader | None = None
 
 
 class Frames(NamedTuple):

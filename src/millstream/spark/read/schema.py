@@ -1,8 +1,8 @@
-"""The columns that a topic has in Spark: those of Spark's own Kafka source, under the same names and types."""
+"""The columns of a topic in Spark: those of Spark's own Kafka source, by the same names and types, and some more."""
 
 from typing import Final
 
-__all__ = ["ALL_COLUMNS", "COLUMNS", "HEADERS", "ddl", "simple_string"]
+__all__ = ["ALL_COLUMNS", "COLUMNS", "HEADERS", "ORIGIN_COLUMNS", "ddl", "simple_string"]
 
 HEADERS: Final = "headers"
 _TYPES: Final = {
@@ -14,9 +14,15 @@ _TYPES: Final = {
     "timestamp": "timestamp",
     "timestampType": "int",
     HEADERS: "array<struct<key:string,value:binary>>",
+    "protocol": "string",
+    "codec": "string",
+    "producerId": "bigint",
+    "producerEpoch": "int",
 }
 ALL_COLUMNS: Final = tuple(_TYPES)
-COLUMNS: Final = tuple(name for name in _TYPES if name != HEADERS)
+ORIGIN_COLUMNS: Final = ("protocol", "codec", "producerId", "producerEpoch")
+"""What the log knows of a batch beside its records: there if they are asked for with the option columns."""
+COLUMNS: Final = tuple(name for name in _TYPES if name != HEADERS and name not in ORIGIN_COLUMNS)
 """The columns that are read if the options say nothing."""
 
 

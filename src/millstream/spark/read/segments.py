@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from millstream.model.frame import HEADER_BYTES, LENGTH_OVERHEAD, MAGICS
 from millstream.spark.read.frames import Frame, Stop, walk
+from millstream.spark.read.indexes import SegmentIndex, read_index
 
 __all__ = ["Piece", "SegmentFiles", "partition_directory"]
 
@@ -65,21 +66,26 @@ class SegmentFiles:
 
     Args:
         directory: as `partition_directory` gives it.
+        since_ms: frames without records as late as this time may be passed over; None to read all.
     """
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, since_ms: int | None = None) -> None:
         self._directory = directory
+        self._since_ms = since_ms
+        self._index: SegmentIndex | None = None
         self._descriptor = -1
         self._path = ""
         self._position = 0
         self._expected = -1
+        self._base = 0
 
     def close(self) -> None:
         """Close the open file."""
         if self._descriptor >= 0:
             if len(_places) >= _REMEMBERED_PLACES_MAX:
                 _places.clear()
-            _places[self._path] = self._expected, self._position
+            if self._expected > self._base:
+                _places[self._path] = self._expected, self._position
             os.close(self._descriptor)
             self._descriptor = -1
 
@@ -91,18 +97,24 @@ class SegmentFiles:
             stop_offset: no frame that begins there or later; the log must reach up to here.
 
         Returns:
-            At least one frame; None if the files do not hold what they should.
+            At least one frame; none, and where to go on, if some are passed over; None if the files do not hold what
+            they should.
         """
         try:
-            if (self._descriptor < 0 or self._expected != offset) and not self._find(offset):
-                return None
-            piece = self._read(offset, stop_offset)
             # The next segment begins where this one ends.
-            if piece is None and self._is_at_end() and self._find(offset):
-                piece = self._read(offset, stop_offset)
+            if self._descriptor < 0 or self._expected != offset or self._is_at_end():
+                if not self._open(offset):
+                    return None
+                passed_to = self._pass_over(offset)
+                if passed_to > offset:
+                    return Piece(b"", [], min(passed_to, stop_offset))
+                if not self._seek(offset):
+                    self._expected = self._base  # where this ended is no place to remember
+                    self.close()
+                    return None
+            return self._read(offset, stop_offset)
         except OSError:
             return None
-        return piece
 
     def _read(self, offset: int, stop_offset: int) -> Piece | None:
         size_bytes = _PIECE_BYTES
@@ -118,11 +130,21 @@ class SegmentFiles:
                 return None
             size_bytes = walked.needed_bytes
 
+    def _pass_over(self, offset: int) -> int:
+        """The offset before which no frame of the open segment is as late as it must be, for all that is known."""
+        index, since_ms = self._index, self._since_ms
+        if index is None or since_ms is None or not index.tells_times:
+            return offset
+        is_whole = index.log_bytes == os.fstat(self._descriptor).st_size
+        if is_whole and index.max_timestamp_ms < since_ms:
+            return index.next_offset
+        return index.place_before(since_ms)[0]
+
     def _is_at_end(self) -> bool:
         return self._position == os.fstat(self._descriptor).st_size
 
-    def _find(self, offset: int) -> bool:
-        """Open the segment that holds an offset, and go to the frame that does. Raises OSError."""
+    def _open(self, offset: int) -> bool:
+        """Open the segment that holds an offset. Raises OSError."""
         self.close()
         names = (name.removesuffix(".log") for name in os.listdir(self._directory) if name.endswith(".log"))
         base = max((base for base in map(int, filter(str.isdecimal, names)) if base <= offset), default=None)
@@ -130,13 +152,25 @@ class SegmentFiles:
             return False
         self._path = f"{self._directory}/{base:020d}.log"
         self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-        for expected, position in (_places.get(self._path, (offset + 1, 0)), (base, 0)):
+        self._base = self._expected = base
+        self._position = 0
+        needs_index = offset > base or self._since_ms is not None
+        self._index = read_index(self._path, base) if needs_index else None
+        return True
+
+    def _seek(self, offset: int) -> bool:
+        """Go to the frame of the open segment that holds an offset. Raises OSError."""
+        places = {(self._expected, self._position)}
+        if self._path in _places:
+            places.add(_places[self._path])
+        if self._index is not None:
+            places.add(self._index.place_of(offset))
+        # Nearest first; a place that is not what it seems costs a try.
+        for expected, position in sorted(places, reverse=True):
             if expected <= offset:
                 self._expected, self._position = expected, position
                 if self._hop(offset):
                     return True
-        os.close(self._descriptor)
-        self._descriptor = -1
         return False
 
     def _hop(self, offset: int) -> bool:
