@@ -1,0 +1,97 @@
+"""JSON: one object a value, read by Spark's own from_json.
+
+Stricter than that alone: a value is one JSON object and nothing behind it (from_json stops reading at the end of the
+first value), encoded in UTF-8, with names and texts in double quotes. A field that does not have its type is no
+reason to leave only that field out: the whole row goes where rows go that do not decode.
+
+Fields that are missing are null, or have the default of the schema (the metadata EXISTS_DEFAULT of a StructField, an
+SQL expression, as in Spark's tables); fields that the schema does not know are left out.
+"""
+
+import secrets
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.types import StringType, StructField, StructType
+
+from millstream.spark.values.columns import Parsed, first_reason
+
+__all__ = ["parse_json"]
+
+_CORRUPT: Final = "__millstream_corrupt"
+_STRICT: Final = {"allowSingleQuotes": "false"}
+_SPACE: Final = " \t\r\n"
+_NOT_WHOLE: Final = "it is not one JSON object and nothing else"
+_NAMED_FIELDS_MAX: Final = 200
+"""Fields that are looked at to say which one does not fit. Each is an expression in the plan of the query."""
+
+
+def parse_json(value: Any, schema: StructType, options: Mapping[str, str]) -> Parsed:
+    """Decode a binary column.
+
+    Args:
+        value: the column.
+        schema: of the objects; a field that is not nullable must be there.
+        options: further options of from_json, such as timestampFormat.
+    """
+    text = value.cast("string")
+    within = StructType([*_nullable(schema).fields, StructField(_CORRUPT, StringType())])
+    parser = {**_STRICT, **options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+    parsed = F.from_json(text, within, parser)
+    # Behind a value that is whole, the next item of an array follows; nobody can know which it is.
+    mark = secrets.token_hex(8)
+    behind = F.get_json_object(F.concat(F.lit("["), text, F.lit(f',"{mark}"]')), "$[1]")
+    is_whole = behind.eqNullSafe(F.lit(mark))
+    corrupt = parsed.getField(_CORRUPT)
+    misfits = F.concat_ws(", ", *_misfits(text, parsed, schema))
+    reason = first_reason(
+        value,
+        F.when(F.trim(text, F.lit(_SPACE)) == "", "it is empty"),
+        F.when(~F.is_valid_utf8(text), "it is not UTF-8"),
+        F.when(~F.startswith(F.ltrim(text, F.lit(_SPACE)), F.lit("{")), "it is no JSON object"),
+        F.when(~is_whole | (corrupt.isNotNull() & F.try_parse_json(text).isNull()), _NOT_WHOLE),
+        F.when(corrupt.isNotNull() & (misfits != ""), F.concat(F.lit("its type does not fit: "), misfits)),
+        F.when(corrupt.isNotNull() | parsed.isNull(), "it does not fit the schema"),
+        *_missing(parsed, schema),
+    )
+    columns = [parsed.getField(field.name).alias(field.name) for field in schema.fields]
+    return Parsed(F.when(value.isNotNull(), F.struct(*columns)), reason)
+
+
+def _nullable(schema: StructType) -> StructType:
+    return StructType([StructField(one.name, one.dataType, True, one.metadata) for one in schema.fields])
+
+
+def _missing(parsed: Any, schema: StructType) -> list[Any]:
+    return [
+        F.when(parsed.getField(field.name).isNull(), f"its field {field.name} is missing or null")
+        for field in schema.fields
+        if not field.nullable
+    ]
+
+
+def _misfits(text: Any, parsed: Any, schema: StructType) -> list[Any]:
+    """For each field, outside of arrays and maps: its name and type where the text has it and the column does not."""
+    found = []
+    for number, (path, column, kind) in enumerate(_leaves(schema, parsed, "$")):
+        if number >= _NAMED_FIELDS_MAX:
+            break
+        is_there = F.get_json_object(text, path).isNotNull()
+        found.append(F.when(is_there & column.isNull(), f"{_name(path)} is no {kind}"))
+    return found
+
+
+def _leaves(schema: StructType, column: Any, path: str) -> Iterator[tuple[str, Any, str]]:
+    for field in schema.fields:
+        if "'" in field.name or "]" in field.name:
+            continue  # it cannot be named in a path
+        inner, below = column.getField(field.name), f"{path}['{field.name}']"
+        if isinstance(field.dataType, StructType):
+            yield from _leaves(field.dataType, inner, below)
+        else:
+            yield below, inner, field.dataType.simpleString().upper()
+
+
+def _name(path: str) -> str:
+    return path.removeprefix("$['").removesuffix("']").replace("']['", ".")
