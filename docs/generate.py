@@ -61,6 +61,22 @@ COMMANDS = (
     "group",
     "group list",
     "group describe",
+    "table",
+    "table describe",
+    "table compact",
+    "table expire",
+    "pipeline",
+    "pipeline init",
+    "pipeline check",
+    "pipeline run",
+    "pipeline status",
+    "job",
+    "job archive",
+    "job replay",
+    "job backfill",
+    "job compact",
+    "job repartition",
+    "job copy",
 )
 
 

@@ -10,6 +10,7 @@ from typing import Final
 
 __all__ = ["BrokerFailed", "broker"]
 
+_LISTENERS: Final = ("kafka", "kafka07", "pulsar", "http")
 _STOP_TIMEOUT_S: Final = 30
 
 
@@ -18,20 +19,21 @@ class BrokerFailed(Exception):
 
 
 @contextlib.contextmanager
-def broker(data_dir: str, log_path: str) -> Iterator[str]:
-    """Run `millstream serve` on a free port for as long as the block lasts.
+def broker(data_dir: str, log_path: str) -> Iterator[dict[str, str]]:
+    """Run `millstream serve` on free ports for as long as the block lasts.
 
     Args:
         data_dir: its data directory.
         log_path: the file that takes its logs.
 
     Yields:
-        Its HOST:PORT for Kafka clients.
+        HOST:PORT by the name of the listener: kafka, kafka07, pulsar, http.
     """
+    listen = [word for name in _LISTENERS for word in ("--listen", f"{name}=127.0.0.1:0")]
     serve = [sys.executable, "-m", "millstream.cli.main", "serve"]
     with open(log_path, "ab") as log:
         process = subprocess.Popen(
-            [*serve, "--data-dir", data_dir, "--listen", "kafka=127.0.0.1:0"],
+            [*serve, "--data-dir", data_dir, *listen],
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
@@ -45,7 +47,7 @@ def broker(data_dir: str, log_path: str) -> Iterator[str]:
             with open(log_path, encoding="utf-8", errors="replace") as file:
                 lines = file.read().strip().splitlines()
             raise BrokerFailed(lines[-1].removeprefix("error: ") if lines else "the broker did not start")
-        yield dict(word.split("=", 1) for word in ready[1:])["kafka"]
+        yield dict(word.split("=", 1) for word in ready[1:])
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)

