@@ -11,6 +11,8 @@ _OURS: Final = re.compile(r"^(?:\w+\.)*millstream\.\w[\w.]*\.(?P<kind>[A-Z]\w+):
 """The last line of the traceback of an error of ours, as a Python worker hands it to Spark."""
 _CLASS: Final = re.compile(r"^\((?:\w+\.)+\w+\)\s*")
 _SQLSTATE: Final = re.compile(r"\s*SQLSTATE: \w{5}.*", re.DOTALL)
+_ENDS: Final = ("\n\nJVM stacktrace:", "=== Streaming Query ===")
+"""What comes behind these is for Spark's own log."""
 _LENGTH_MAX: Final = 400
 
 
@@ -23,7 +25,9 @@ def one_line(text: str) -> str:
     if ours:
         return str(ours[-1][1]).strip()
     text = _SQLSTATE.sub("", _CLASS.sub("", text.strip()), count=1)
-    text = " ".join(text.split("\n\nJVM stacktrace:")[0].split())
+    for end in _ENDS:
+        text = text.partition(end)[0]
+    text = " ".join(text.split())
     return text if len(text) <= _LENGTH_MAX else f"{text[:_LENGTH_MAX]} ..."
 
 

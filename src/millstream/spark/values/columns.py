@@ -1,6 +1,7 @@
 """What a decoded value is while it is a Spark column, and what the formats that Spark reads itself have in common."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
@@ -12,15 +13,18 @@ __all__ = ["Parsed", "first_reason", "without_framing"]
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """Two columns.
+    """Two columns, and what they are made of.
 
     Args:
         value: what a value is decoded to; null where it is null itself, anything where there is a reason.
         reason: why it could not be decoded, text; null where it was.
+        once: columns by name that both may refer to. Spark works an expression out anew wherever it is named, so
+            that what costs something must be a column before it is named twice.
     """
 
     value: Any
     reason: Any
+    once: Mapping[str, Any] = field(default_factory=dict)
 
 
 def without_framing(value: Any, framing: Framing) -> Parsed:

@@ -23,6 +23,7 @@ _VERSION_HEADER: Final = "pulsar.schema-version"
 """Header of a record that tells by which version of its topic's schema a Pulsar client has written it."""
 _VALUE: Final = "__millstream_value"
 _REASON: Final = "__millstream_reason"
+_DECODED: Final = "__millstream_decoded"
 
 
 class Format(StrEnum):
@@ -101,14 +102,19 @@ def decode(
     _check(df, how, column, options, before)
     _check_versions(df, how, schema)
     parsed = _parsed(df, how, schema, column, before, message, options or {})
-    # A generator, so that Spark does not move filters through it, and with them decode everything twice.
-    both = F.inline(F.array(F.struct(parsed.value.alias(_VALUE), parsed.reason.alias(_REASON))))
-    rows = df.select("*", both)
+    rows = df
+    if parsed.once:
+        # A generator: Spark does not merge what follows with it, which would decode everything many times.
+        rows = df.select("*", F.inline(F.array(F.struct(*(one.alias(name) for name, one in parsed.once.items())))))
+    rows = rows.select("*", parsed.value.alias(_VALUE), parsed.reason.alias(_REASON))
     is_bad = F.col(_REASON).isNotNull()
-    if what is Mode.FAILFAST:
-        value = F.when(~is_bad, F.col(_VALUE)).otherwise(F.raise_error(_complaint(column)))
-    else:
-        value = F.when(~is_bad, F.col(_VALUE))
+    match what:
+        case Mode.FAILFAST:
+            value = F.when(~is_bad, F.col(_VALUE)).otherwise(F.raise_error(_complaint(column)))
+        case Mode.NULL:
+            value = F.when(~is_bad, F.col(_VALUE))
+        case _:
+            value = F.col(_VALUE)
     good = rows if what is not Mode.QUARANTINE else rows.where(~is_bad)
     columns = [value.alias(name) if name == column else F.col(_quoted(name)) for name in df.columns]
     bad = rows.where(is_bad) if what is not Mode.FAILFAST else rows.where(F.lit(False))
@@ -135,7 +141,8 @@ def _parsed(
         kind = from_arrow_type(decoder.type, prefer_timestamp_ntz=True)
         result = StructType().add("value", kind).add("reason", "string")
         both = arrow_udf(decoder.function, result)(raw, _version(df))
-        return Parsed(both.getField("value"), both.getField("reason"))
+        found = F.col(_DECODED)
+        return Parsed(found.getField("value"), found.getField("reason"), {_DECODED: both})
     content = without_framing(raw, framing)
     match how:
         case Format.JSON:
@@ -152,7 +159,7 @@ def _parsed(
             parsed = parse_text(content.value)
         case _:
             return content
-    return Parsed(parsed.value, F.coalesce(content.reason, parsed.reason))
+    return Parsed(parsed.value, F.coalesce(content.reason, parsed.reason), parsed.once)
 
 
 def _version(df: Any) -> Any:

@@ -20,6 +20,8 @@ from millstream.spark.values.columns import Parsed, first_reason
 __all__ = ["parse_json"]
 
 _CORRUPT: Final = "__millstream_corrupt"
+_PARSED: Final = "__millstream_parsed"
+_IS_WHOLE: Final = "__millstream_is_whole"
 _STRICT: Final = {"allowSingleQuotes": "false"}
 _SPACE: Final = " \t\r\n"
 _NOT_WHOLE: Final = "it is not one JSON object and nothing else"
@@ -38,25 +40,25 @@ def parse_json(value: Any, schema: StructType, options: Mapping[str, str]) -> Pa
     text = value.cast("string")
     within = StructType([*_nullable(schema).fields, StructField(_CORRUPT, StringType())])
     parser = {**_STRICT, **options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-    parsed = F.from_json(text, within, parser)
     # Behind a value that is whole, the next item of an array follows; nobody can know which it is.
     mark = secrets.token_hex(8)
     behind = F.get_json_object(F.concat(F.lit("["), text, F.lit(f',"{mark}"]')), "$[1]")
-    is_whole = behind.eqNullSafe(F.lit(mark))
+    once = {_PARSED: F.from_json(text, within, parser), _IS_WHOLE: behind.eqNullSafe(F.lit(mark))}
+    parsed, is_whole = F.col(_PARSED), F.col(_IS_WHOLE)
     corrupt = parsed.getField(_CORRUPT)
     misfits = F.concat_ws(", ", *_misfits(text, parsed, schema))
-    reason = first_reason(
-        value,
+    is_good = parsed.isNotNull() & corrupt.isNull() & is_whole & F.is_valid_utf8(text)
+    why = F.coalesce(
         F.when(F.trim(text, F.lit(_SPACE)) == "", "it is empty"),
         F.when(~F.is_valid_utf8(text), "it is not UTF-8"),
         F.when(~F.startswith(F.ltrim(text, F.lit(_SPACE)), F.lit("{")), "it is no JSON object"),
         F.when(~is_whole | (corrupt.isNotNull() & F.try_parse_json(text).isNull()), _NOT_WHOLE),
         F.when(corrupt.isNotNull() & (misfits != ""), F.concat(F.lit("its type does not fit: "), misfits)),
-        F.when(corrupt.isNotNull() | parsed.isNull(), "it does not fit the schema"),
-        *_missing(parsed, schema),
+        F.lit("it does not fit the schema"),
     )
+    reason = first_reason(value, F.when(~is_good, why), *_missing(parsed, schema))
     columns = [parsed.getField(field.name).alias(field.name) for field in schema.fields]
-    return Parsed(F.when(value.isNotNull(), F.struct(*columns)), reason)
+    return Parsed(F.when(value.isNotNull(), F.struct(*columns)), reason, once)
 
 
 def _nullable(schema: StructType) -> StructType:

@@ -15,6 +15,7 @@ from millstream.spark.values.columns import Parsed, first_reason
 __all__ = ["parse_csv", "parse_text"]
 
 _CORRUPT: Final = "__millstream_corrupt"
+_PARSED: Final = "__millstream_parsed"
 _RFC_4180: Final = {"escape": '"'}
 
 
@@ -31,7 +32,8 @@ def parse_csv(value: Any, schema: StructType, options: Mapping[str, str]) -> Par
         f"`{field.name.replace('`', '``')}` {field.dataType.simpleString()}" for field in schema.fields
     )
     parser = {**_RFC_4180, **options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-    parsed = F.from_csv(text, f"{columns}, `{_CORRUPT}` string", parser)
+    once = {_PARSED: F.from_csv(text, f"{columns}, `{_CORRUPT}` string", parser)}
+    parsed = F.col(_PARSED)
     reason = first_reason(
         value,
         F.when(F.trim(text) == "", "it is empty"),
@@ -47,7 +49,7 @@ def parse_csv(value: Any, schema: StructType, options: Mapping[str, str]) -> Par
         ),
     )
     fields = [parsed.getField(field.name).alias(field.name) for field in schema.fields]
-    return Parsed(F.when(value.isNotNull(), F.struct(*fields)), reason)
+    return Parsed(F.when(value.isNotNull(), F.struct(*fields)), reason, once)
 
 
 def parse_text(value: Any) -> Parsed:
