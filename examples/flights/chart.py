@@ -96,7 +96,9 @@ def _by_hour(axes: Any, rows: list[Any]) -> None:
 def _by_conditions(axes: Any, rows: list[Any]) -> None:
     found = {row.conditions: row for row in rows}
     shown = [found[name] for name in reversed(WEATHER_CONDITIONS) if name in found]
-    axes.set_title("Bad weather more than doubles the risk")
+    clear = found.get(WEATHER_CONDITIONS[0])
+    doubles = clear is not None and shown[0].late_percent > 2 * clear.late_percent
+    axes.set_title("Bad weather more than doubles the risk" if doubles else "The weather at departure")
     _bars(
         axes,
         [row.conditions for row in shown],

@@ -74,10 +74,11 @@ def main(broker: str | None = None, directory: str | None = None) -> None:
         if broker is None:
             broker = stack.enter_context(millstream.running(data_dir=f"{directory}/broker")).kafka
             fill(broker)
-        spark = SparkSession.builder.master("local[2]").config("spark.sql.shuffle.partitions", "2").getOrCreate()
+        settings = {"spark.sql.shuffle.partitions": "2", "spark.ui.showConsoleProgress": "false"}
+        spark = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
         stack.callback(spark.stop)
         for end in run_queries(queries(spark, broker, directory), until_drained=True):
-            print(f"{end.name}: {end.rows} rows read in {end.batches} batches")
+            print(f"{end.name}: {end.rows} rows read, in {end.batches} micro-batch(es)")
         for name in ("orders", "quarantine"):
             print(f"{name}: {spark.read.parquet(f'{directory}/{name}').count()} rows in the table")
 

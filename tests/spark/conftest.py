@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from millstream.spark.java import use_java
+from millstream.spark.worker_python import worker_python
 from tests.support.sample_records import Sample
 from tests.support.server_process import ServerProcess, serving
 
@@ -21,7 +21,7 @@ _numbers = itertools.count()
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A Spark session on two cores. Starting it takes some seconds, so that there is one for all tests."""
     from pyspark.sql import SparkSession
 
@@ -30,7 +30,7 @@ def spark() -> Iterator[Any]:
     source = os.path.join(os.path.dirname(__file__), "..", "..", "src")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.path.abspath(source))
-        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        patch.setenv("PYSPARK_PYTHON", worker_python(str(tmp_path_factory.mktemp("python"))))
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
         session = (
             SparkSession.builder.master("local[2]")

@@ -84,6 +84,7 @@ def test_a_table_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
             "(org.apache.spark.SparkException) [A.B] Something is\nwrong. SQLSTATE: XXSC0\n\nJVM stacktrace:\nlong",
             "[A.B] Something is wrong.",
         ),
+        ("It broke.\n=== Streaming Query ===\nIdentifier: x", "It broke."),
         ("plain", "plain"),
     ],
 )

@@ -1,6 +1,7 @@
 """Plain streaming queries run together: drained, stopped, failed, gone on with."""
 
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -54,13 +55,18 @@ def test_queries_run_until_they_are_stopped_at_the_end_of_a_batch(
 ) -> None:
     topic = topics.create("plain")
     topics.write_numbers(topic, range(100))
-    stop = StopWish()
-    timer = threading.Timer(6.0, stop.wish)
-    timer.start()
+    stop, state = StopWish(), tmp_path / "until.state"
+
+    def stop_after_a_batch() -> None:
+        while not (state / "commits" / "0").exists():
+            time.sleep(0.1)
+        stop.wish()
+
+    stopper = threading.Thread(target=stop_after_a_batch, daemon=True)
+    stopper.start()
     [end] = run_queries([writer("until", topic)], interval_s=0.2, shows_progress=False, stop=stop)
-    timer.join()
+    stopper.join()
     assert (end.is_drained, end.rows) == (False, 100)
-    state = tmp_path / "until.state"
     done = {path.name for path in (state / "commits").iterdir() if path.name.isdecimal()}
     assert done == {path.name for path in (state / "offsets").iterdir() if path.name.isdecimal()} == {"0"}
     assert spark.read.parquet(str(tmp_path / "until")).count() == 100

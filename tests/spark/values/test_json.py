@@ -147,3 +147,10 @@ def test_options_and_confluents_framing(rows: Rows) -> None:
 def test_arguments_that_make_no_sense(rows: Rows, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises((BadOption, BadSchema), match=message):
         decode(rows([]), **{"format": "json", "schema": "id INT", **arguments})
+
+
+def test_values_are_decoded_once(rows: Rows, capsys: pytest.CaptureFixture[str]) -> None:
+    good, bad = decode(rows([b"{}"]), format="json", schema=SCHEMA)
+    for table in (good.select("value.*").where("id = 1"), bad):
+        table.explain()
+        assert capsys.readouterr().out.count("from_json") == 1

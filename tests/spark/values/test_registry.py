@@ -134,3 +134,18 @@ def test_what_cannot_be_asked_for(client: Any, read: Read, topics: Topics, broke
         decode(read(topic, includeHeaders=True), format="avro", schema=registered("127.0.0.1:1", topic))
     with pytest.raises(BadOption, match="HOST:PORT"):
         registered("localhost", topic)
+
+
+def test_versions_that_pulsars_client_tells(client: Any, read: Read, topics: Topics, broker: ServerProcess) -> None:
+    topic = topics.create("registered-later")
+    later = later_order()
+    _send(client, topic, AvroSchema(Order), Order(id=1, item="tea"))
+    _send(client, topic, AvroSchema(later), later(id=2, item="b", country="BE"))
+    for direct in ("always", "never"):
+        table = read(topic, includeHeaders=True, direct=direct)
+        good, bad = decode(table, format="avro", schema=registered(broker.kafka, topic))
+        assert values_of(good) == {
+            0: {"country": "NL", "id": 1, "item": "tea"},
+            1: {"country": "BE", "id": 2, "item": "b"},
+        }
+        assert bad.count() == 0

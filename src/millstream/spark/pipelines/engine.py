@@ -21,7 +21,7 @@ from millstream.spark.pipelines.graph import Graph, read_graph
 from millstream.spark.pipelines.messages import one_line, place_of
 from millstream.spark.pipelines.sources import SourceNotes
 from millstream.spark.pipelines.spec import Spec
-from millstream.spark.pipelines.worker_python import worker_python
+from millstream.spark.worker_python import worker_python
 
 __all__ = ["Engine"]
 

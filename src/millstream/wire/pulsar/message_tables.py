@@ -58,6 +58,8 @@ def read_table(frame: memoryview, *, compiled: bool = COMPILED) -> RecordTable |
     metadata = entry.metadata
     if entry.is_encrypted or entry.is_chunk:
         return None
+    if metadata.schema_version:
+        return None  # each record tells it in a header
     if metadata.publish_time > _TIME_MAX_MS or abs(header.max_timestamp) > _TIME_MAX_MS:
         return None
     append_time = 1 if header.attributes & Attributes.LOG_APPEND_TIME else 0

@@ -17,9 +17,11 @@ put chunks together, or decrypt. An encrypted batch is one record at the offset 
 
 What few messages have stands in headers behind the properties, and becomes again what it was: `pulsar.ordering-key`
 is the ordering_key, and `pulsar.publish-time` the publish_time in decimal where there is an event_time as well.
+`pulsar.schema-version` tells by which version of its topic's schema a message was written, in the 8 bytes of Pulsar;
+it stays a property, since the versions of another topic are others.
 
-Messages that compaction took out are no records. What has no place in a record: producer's name, sequence id, schema
-version, time of delivery. What has no place in a message: times before 1970, and 1970 itself; and the publish_time of
+Messages that compaction took out are no records. What has no place in a record: producer's name, sequence id, time of
+delivery. What has no place in a message: times before 1970, and 1970 itself; and the publish_time of
 a record with a time of its own, but for an entry of that record alone.
 """
 
@@ -51,6 +53,7 @@ __all__ = [
     "METADATA_HEADER",
     "ORDERING_KEY_HEADER",
     "PUBLISH_TIME_HEADER",
+    "SCHEMA_VERSION_HEADER",
     "TRANSLATED_PRODUCER_NAME",
     "BuiltEntry",
     "build_entries",
@@ -67,6 +70,7 @@ METADATA_HEADER: Final = "pulsar.metadata"
 """Header of a record that is a chunk or an encrypted entry: the MessageMetadata as protobuf."""
 ORDERING_KEY_HEADER: Final = "pulsar.ordering-key"
 PUBLISH_TIME_HEADER: Final = "pulsar.publish-time"
+SCHEMA_VERSION_HEADER: Final = "pulsar.schema-version"
 TRANSLATED_PRODUCER_NAME: Final = "millstream"
 """The producer that entries name which no Pulsar producer has sent."""
 
@@ -138,6 +142,8 @@ def entry_records(entry: Entry, first_offset: int, append_time_ms: int | None = 
             append_time=append_time,
         )
         return
+    version = entry.metadata.schema_version
+    told_version: tuple[Header, ...] = ((SCHEMA_VERSION_HEADER, version),) if version else ()
     told_ms = None if entry.metadata.producer_name == TRANSLATED_PRODUCER_NAME else publish_time_ms
     for index, metadata, content in read_messages(entry):
         if isinstance(metadata, SingleMessageMetadata) and metadata.compacted_out:
@@ -147,7 +153,7 @@ def entry_records(entry: Entry, first_offset: int, append_time_ms: int | None = 
             timestamp_ms=append_time_ms if append_time_ms is not None else metadata.event_time or publish_time_ms,
             key=partition_key(metadata),
             value=None if metadata.null_value else bytes(content),
-            headers=headers_of(metadata.properties) + _rare_headers(metadata, told_ms),
+            headers=headers_of(metadata.properties) + _rare_headers(metadata, told_ms) + told_version,
             append_time=append_time,
         )
 

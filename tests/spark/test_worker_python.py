@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyspark
 
-from millstream.spark.pipelines.worker_python import worker_python
+from millstream.spark.worker_python import worker_python
 
 ASK = "import sys, pyspark; print(pyspark.__file__); print(sys.argv[1:]); print(sys.path)"
 
