@@ -46,7 +46,7 @@ docs: $(READY) ## write the generated parts of the documentation anew
 	@$(BIN)/python docs/generate.py
 .PHONY: docs
 
-demo: $(READY) ## the main job on real data: flights and weather through topics into a table and a chart
+demo: $(READY) ## the main job on real data: flights and weather through four protocols and a pipeline into tables and a chart
 	@$(BIN)/python examples/flights/demo.py
 
 bench: $(READY) ## throughput, latency, start-up and memory, beside the peers found on this machine
