@@ -14,6 +14,9 @@ _CLIENT: Final[dict[str, Any]] = {
     "reconnect.backoff.max.ms": 100,
     "retry.backoff.ms": 20,
     "retry.backoff.max.ms": 100,
+    # Without it librdkafka drops the only broker while it is down, and its send_offsets_to_transaction may then wait
+    # for that broker for ever, whatever its time limit (librdkafka issues 5511 and 5456).
+    "metadata.recovery.strategy": "none",
     "log_level": 0,
 }
 
@@ -41,7 +44,7 @@ class Copier:
         self._count = count
         self._random = random
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self) -> "Copier":
         self._thread.start()
@@ -49,7 +52,7 @@ class Copier:
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._thread.join()
+        self._thread.join(2 * _TIMEOUT_S)
 
     @property
     def is_done(self) -> bool:

@@ -5,7 +5,7 @@ import os
 import resource
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -23,8 +23,14 @@ def files(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     return made
 
 
-def open_descriptors() -> set[int]:
-    return {int(fd) for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}")}
+def open_descriptors(directory: Path) -> set[int]:
+    """The descriptors of this process for what lies in a directory; others come and go as they like."""
+    found = set()
+    for fd in os.listdir("/proc/self/fd"):
+        with suppress(FileNotFoundError):
+            if os.readlink(f"/proc/self/fd/{fd}").startswith(f"{directory}/"):
+                found.add(int(fd))
+    return found
 
 
 @contextmanager
@@ -177,11 +183,11 @@ def test_replacing_without_room_keeps_the_old_content(tmp_path: Path) -> None:
     files = OsFiles()
     path = str(tmp_path / "f")
     files.replace_whole(path, b"old")
-    before = open_descriptors()
+    before = open_descriptors(tmp_path)
     with file_size_limit(100), pytest.raises(DiskFull):
         files.replace_whole(path, b"n" * 1000)
     assert files.read_whole(path) == b"old"
-    assert open_descriptors() == before
+    assert open_descriptors(tmp_path) == before
     files.replace_whole(path, b"new")
     assert files.read_whole(path) == b"new"
 
@@ -199,34 +205,34 @@ def test_descriptors_of_files_that_are_read_are_bounded(tmp_path: Path, monkeypa
     paths = [str(tmp_path / str(n)) for n in range(50)]
     for n, path in enumerate(paths):
         files.replace_whole(path, bytes([n]))
-    before = open_descriptors()
+    before = open_descriptors(tmp_path)
     for _ in range(2):
         for n, path in enumerate(paths):
             assert files.read_at(path, 0, 9) == bytes([n])
-            assert len(open_descriptors()) <= len(before) + 8
+            assert len(open_descriptors(tmp_path)) <= len(before) + 8
     for path in paths:
         files.forget(path)
-    assert open_descriptors() == before
+    assert open_descriptors(tmp_path) == before
 
 
 def test_a_lock_that_is_held_leaves_no_descriptor(tmp_path: Path) -> None:
     files = OsFiles()
     lock = files.lock(str(tmp_path / "lock"))
     assert lock is not None
-    before = open_descriptors()
+    before = open_descriptors(tmp_path)
     assert files.lock(str(tmp_path / "lock")) is None
-    assert open_descriptors() == before
+    assert open_descriptors(tmp_path) == before
     lock.release()
-    assert len(open_descriptors()) == len(before) - 1
+    assert len(open_descriptors(tmp_path)) == len(before) - 1
 
 
 def test_descriptors_do_not_pass_to_children(tmp_path: Path) -> None:
     files = OsFiles()
-    before = open_descriptors()
+    before = open_descriptors(tmp_path)
     file = files.open(str(tmp_path / "f"))
     files.read_at(str(tmp_path / "f"), 0, 1)
     lock = files.lock(str(tmp_path / "lock"))
-    opened = open_descriptors() - before
+    opened = open_descriptors(tmp_path) - before
     assert len(opened) == 3
     assert not any(os.get_inheritable(fd) for fd in opened)
     assert lock is not None
