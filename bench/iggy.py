@@ -75,7 +75,7 @@ class _Kafka:
 
     def produce(self, topic: str, load: Load) -> Callable[[], None]:
         """What sends one batch and waits for its answer."""
-        batch = record_batch(load.value, load.batch_records)
+        batch = record_batch(load.values())
         request = produce_request(topic, batch, acks=self._acks, correlation_id=0)
         error_at = 4 + 1 + 1 + 1 + len(topic) + 1 + 4
 
@@ -88,7 +88,7 @@ class _Kafka:
 
     def fetch(self, topic: str, load: Load) -> Callable[[int], None]:
         """What reads the batch at an offset."""
-        size = len(record_batch(load.value, load.batch_records))
+        size = len(record_batch(load.values()))
 
         def read(offset: int) -> None:
             request = fetch_request(topic, offset, max_bytes=size, wait_ms=0, correlation_id=0)

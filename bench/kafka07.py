@@ -138,7 +138,7 @@ def _random_fetches(server: Server, total_bytes: int) -> None:
             messages = message_set(load.value, _SET_BYTES)
             old.produce(topic, messages, total_bytes // len(messages))
         else:
-            batches = total_bytes // len(record_batch(load.value, load.batch_records))
+            batches = total_bytes // len(record_batch(load.values()))
             new.produce([topic], load, Budget(600.0, batches * load.batch_records * load.record_bytes))
         began = time.perf_counter()
         end = old.end(topic)

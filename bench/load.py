@@ -3,6 +3,7 @@
 Sizes are decimal (1 KB = 1000 bytes, 1 MB = 1,000,000 bytes) and count record values only, not framing.
 """
 
+import os
 from dataclasses import dataclass
 from typing import Final
 
@@ -50,10 +51,13 @@ class Load:
     Args:
         record_bytes: size of each value, at least 16.
         shape: how they are grouped.
+        varied: whether each record has bytes of its own, for readers that would gain from values that repeat; a
+            driver that takes it sends as many different batches as it has in flight, round and round.
     """
 
     record_bytes: int
     shape: Shape
+    varied: bool = False
 
     @property
     def batch_records(self) -> int:
@@ -65,9 +69,15 @@ class Load:
 
     @property
     def value(self) -> bytes:
-        """The value of every record."""
+        """The value of every record that is not varied."""
         repeats = self.record_bytes // len(_FILLER) + 1
         return (MARK + _FILLER * repeats)[: self.record_bytes]
+
+    def values(self) -> list[bytes]:
+        """The values of a batch."""
+        if not self.varied:
+            return [self.value] * self.batch_records
+        return [MARK + os.urandom(self.record_bytes - len(MARK)) for _ in range(self.batch_records)]
 
     def __str__(self) -> str:
         size = f"{self.record_bytes} B" if self.record_bytes < 1000 else f"{self.record_bytes // 1000} KB"

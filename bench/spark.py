@@ -13,7 +13,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,7 +33,7 @@ _RECORD_BYTES: Final = 100
 _BATCH_BYTES: Final = 16_000
 _TOPICS: Final = 4
 _PROTOCOLS: Final = ("kafka", "pulsar", "iggy", "kafka07")
-_CONNECTOR: Final = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.3.0"
+_CONNECTOR_POM: Final = "tests/spark/clusters/kafka_connector/pom.xml"
 _COLUMNS: Final = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 _KIB: Final = 1024
 _RESULTS: Final = Path(__file__).parent / "results"
@@ -56,13 +56,14 @@ class _MillstreamAny(MillstreamOs):
         return int(ready_line.split("any=")[1].split()[0].rpartition(":")[2])
 
 
-def _write(endpoint: Endpoint, records: int) -> dict[str, list[str]]:
+def _write(endpoint: Endpoint, protocols: Sequence[str], records: int) -> dict[str, list[str]]:
     """Write so many records with each protocol, about; gives the topics of each as Kafka's clients name them."""
-    load = Load(_RECORD_BYTES, Shape("16 KB", 0, _BATCH_BYTES, 16))
+    # What repeats within a megabyte, Parquet would keep once.
+    load = Load(_RECORD_BYTES, Shape("16 KB", 0, _BATCH_BYTES, 128), varied=True)
     budget = Budget(600.0, records // _TOPICS * _RECORD_BYTES)
     kafka = KafkaRaw(endpoint)
     topics: dict[str, list[str]] = {}
-    for protocol in _PROTOCOLS:
+    for protocol in protocols:
         began = time.perf_counter()
         topics[protocol] = [f"{protocol}-{number}" for number in range(_TOPICS)]
         for number, topic in enumerate(topics[protocol]):
@@ -89,8 +90,12 @@ def _write(endpoint: Endpoint, records: int) -> dict[str, list[str]]:
 
 
 @contextlib.contextmanager
-def _session(connector: bool) -> Iterator[Any]:
-    """Spark on two cores."""
+def _session(connector: Path | None) -> Iterator[Any]:
+    """Spark on two cores.
+
+    Args:
+        connector: has the jars of Spark's own connector for Kafka.
+    """
     from pyspark.sql import SparkSession
 
     from millstream.spark.java import use_java
@@ -106,7 +111,7 @@ def _session(connector: bool) -> Iterator[Any]:
         .config("spark.sql.session.timeZone", "UTC")
     )
     if connector:
-        builder = builder.config("spark.jars.packages", _CONNECTOR)
+        builder = builder.config("spark.jars", ",".join(map(str, sorted(connector.glob("*.jar")))))
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     try:
@@ -255,17 +260,17 @@ def _total(measure: Callable[[list[str]], float]) -> float:
 
 def _measure(spark: Any, server: Server, directory: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     servers = f"{server.endpoint.host}:{server.endpoint.port}"
-    topics = _write(server.endpoint, arguments.records)
+    topics = _write(server.endpoint, arguments.protocols, arguments.records)
     bench = _Bench(spark, servers, directory, max(arguments.records // 5, 1))
-    for protocol in _PROTOCOLS:
+    for protocol in arguments.protocols:
         bench.topics(protocol, topics[protocol])
         if protocol == "kafka":
             bench.parquet()
             if arguments.connector:
                 bench.connector(topics["kafka"])
-    if arguments.sink:
-        bench.sink()
-    memory = _memory(bench, topics["kafka"], arguments.records) if arguments.memory else []
+            if arguments.sink:
+                bench.sink()
+    memory = _memory(bench, next(iter(topics.values())), arguments.records) if arguments.memory else []
     if memory:
         tenth = memory[len(memory) // 10]
         print(
@@ -279,7 +284,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.spark", description=__doc__)
     parser.add_argument("--records", type=int, default=10_000_000, help="of each protocol (default 10 million)")
     parser.add_argument(
-        "--connector", action="store_true", help=f"measure {_CONNECTOR} too, which Spark gets from Maven"
+        "--protocols",
+        nargs="+",
+        choices=_PROTOCOLS,
+        default=_PROTOCOLS,
+        help="whose topics; the table, the connector and the sink go with Kafka's (default all)",
+    )
+    parser.add_argument(
+        "--connector",
+        type=Path,
+        metavar="DIRECTORY",
+        help="measure Spark's own connector for Kafka too; get its jars with "
+        f"mvn -f {_CONNECTOR_POM} dependency:copy-dependencies -DoutputDirectory=DIRECTORY",
     )
     parser.add_argument("--no-sink", dest="sink", action="store_false", help="do not write to a topic")
     parser.add_argument("--no-memory", dest="memory", action="store_false", help="do not watch the memory")

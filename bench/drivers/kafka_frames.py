@@ -8,6 +8,7 @@ Source: Apache Kafka, "Protocol Guide": ProduceRequest, ProduceResponse, FetchRe
 
 import struct
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -45,11 +46,12 @@ def _compact(data: bytes) -> bytes:
     return _unsigned_varint(len(data) + 1) + data
 
 
-def record_batch(value: bytes, count: int) -> bytes:
-    """Encode an uncompressed batch of `count` records with the same value, no key and no headers."""
+def record_batch(values: Sequence[bytes]) -> bytes:
+    """Encode an uncompressed batch of records without keys and headers."""
     now_ms = int(time.time() * 1000)
     records = bytearray()
-    for index in range(count):
+    count = len(values)
+    for index, value in enumerate(values):
         body = b"\x00" + _varint(0) + _varint(index) + _varint(-1) + _varint(len(value)) + value + _varint(0)
         records += _varint(len(body)) + body
     # From the attributes on, which is where the checksum begins.

@@ -58,20 +58,23 @@ class KafkaRaw:
 
     def produce(self, topics: Sequence[str], load: Load, budget: Budget) -> Work:
         """See `Driver`; up to the shape's `in_flight` requests are unanswered on each connection."""
-        batch = record_batch(load.value, load.batch_records)
         window = load.shape.in_flight
+        batches = [record_batch(load.values()) for _ in range(window if load.varied else 1)]
         lanes = [
             Lane(
                 connect(self._endpoint.host, self._endpoint.port),
-                [produce_request(topic, batch, acks=self._endpoint.acks, correlation_id=i) for i in range(window)],
+                [
+                    produce_request(topic, batches[i % len(batches)], acks=self._endpoint.acks, correlation_id=i)
+                    for i in range(window)
+                ],
                 window,
                 1,
                 ProduceAnswers(topic),
             )
             for topic in topics
         ]
-        batches, seconds = run_lanes(lanes, budget, budget.batches(load))
-        records = batches * load.batch_records
+        sent, seconds = run_lanes(lanes, budget, budget.batches(load))
+        records = sent * load.batch_records
         return Work(records=records, size_bytes=records * load.record_bytes, seconds=seconds)
 
     def consume(self, topic: str, load: Load, records: int, budget: Budget) -> Work:
@@ -97,7 +100,7 @@ class KafkaRaw:
         return max(rates, key=lambda wait_ms: rates[wait_ms])
 
     def _fetch(self, topic: str, load: Load, records: int, budget: Budget, wait_ms: int) -> Work:
-        batch_bytes = len(record_batch(load.value, load.batch_records))
+        batch_bytes = len(record_batch(load.values()))
         read = offset = 0
         with connect(self._endpoint.host, self._endpoint.port) as sock:
             started = time.perf_counter()
