@@ -246,11 +246,6 @@ class Streams:
             self._keep(self._namespaces.create_tenant(tenant))
         self._keep(self._namespaces.create(tenant, name)[1])
 
-    def set_attributes(self, stream: Stream, attributes: Mapping[str, Any]) -> Pending[None]:
-        """Replace what a protocol keeps with a stream."""
-        stream.attributes = dict(attributes)
-        return self._save_stream(stream)
-
     def check_new_topic(self, stream: Stream, name: str, number: int | None) -> TopicName:
         """Check that a topic of a name and a number could be made; gives its full name.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.kafka_java.conftest import SCENARIO_TIMEOUT_S, Play, Start
+from tests.support.java_scenarios import SCENARIO_TIMEOUT_S, Play, Start
 from tests.support.server_process import ServerProcess
 from tests.support.server_process import start as start_server
 

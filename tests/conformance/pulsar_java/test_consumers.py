@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conformance.pulsar_java.conftest import Play, Start
+from tests.support.java_scenarios import Play, Start
 from tests.support.server_process import ServerProcess
 
 pytestmark = pytest.mark.timeout(400)

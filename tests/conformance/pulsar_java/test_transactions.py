@@ -7,7 +7,8 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.conformance.pulsar_java.conftest import ANY, Play
+from tests.conformance.pulsar_java.conftest import ANY
+from tests.support.java_scenarios import Play
 from tests.support.server_process import ServerProcess, serving, start
 
 pytestmark = pytest.mark.timeout(400)

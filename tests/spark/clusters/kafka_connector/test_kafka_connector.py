@@ -1,10 +1,7 @@
 """The Kafka connector for Spark, as Apache makes it for the JVM, against our broker: batch and stream, both ways."""
 
-import fcntl
-import hashlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +11,7 @@ import pytest
 
 from millstream.spark.java import use_java
 from tests.spark.conftest import Topics
+from tests.support.maven import packages_of
 from tests.support.sample_records import Sample
 from tests.support.server_process import ServerProcess
 
@@ -21,42 +19,14 @@ HERE = Path(__file__).parent
 CACHE = Path(__file__).resolve().parents[4] / "build" / "spark_kafka"
 NEEDED = ("spark-sql-kafka-0-10_2.13", "spark-token-provider-kafka-0-10_2.13", "kafka-clients", "commons-pool2")
 """Everything else that they need comes with PySpark."""
-FETCH_TIMEOUT_S = 200
 PIPE_TIMEOUT_S = 250
-UNREACHABLE = (
-    "Unknown host",
-    "Connection refused",
-    "Connect timed out",
-    "Network is unreachable",
-    "Connection reset",
-)
-"""How Maven says that there is no network, as opposed to a package that does not exist."""
 
 
 @pytest.fixture(scope="session")
 def jars() -> str:
     """The connector and what it needs, separated by commas; tests that run side by side share them."""
-    if shutil.which("mvn") is None or shutil.which("java") is None:
-        pytest.skip("the Kafka connector for Spark comes through Maven, which is not on this machine")
-    pom = HERE / "pom.xml"
-    libraries = CACHE / hashlib.sha256(pom.read_bytes()).hexdigest()[:12]
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (libraries / "made").exists():
-            shutil.rmtree(libraries, ignore_errors=True)  # what a run that was killed has left
-            command = ["mvn", "-B", "-q", "-f", str(pom), "dependency:copy-dependencies", "-DincludeScope=runtime"]
-            result = subprocess.run(
-                [*command, f"-DincludeArtifactIds={','.join(NEEDED)}", f"-DoutputDirectory={libraries}"],
-                capture_output=True,
-                text=True,
-                timeout=FETCH_TIMEOUT_S,
-                check=False,
-            )
-            if result.returncode and any(word in result.stdout for word in UNREACHABLE):
-                pytest.skip("the Kafka connector for Spark comes from Maven Central, which cannot be reached")
-            assert result.returncode == 0, result.stdout[-2000:]
-            (libraries / "made").touch()
+    words = "-DincludeScope=runtime", f"-DincludeArtifactIds={','.join(NEEDED)}"
+    libraries = packages_of(HERE / "pom.xml", CACHE, *words)
     found = sorted(str(path) for path in libraries.glob("*.jar"))
     assert len(found) == len(NEEDED)
     return ",".join(found)
