@@ -25,7 +25,7 @@ REQUESTS: list[Request] = [
     MultiProduceRequest([ProduceRequest("a", 0, b"one"), ProduceRequest("b", 1, b"")]),
     OffsetsRequest("orders", 0, EARLIEST, 10),
 ]
-each = pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: f"{type(request).__name__}-{id(request)}")
+each = pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: type(request).__name__)
 
 
 def decoded(frame: bytes) -> Request:
