@@ -35,8 +35,9 @@ types: $(READY) ## mypy --strict
 imports: $(READY) ## the import contracts of pyproject.toml
 	@$(BIN)/lint-imports
 
-pytest: $(READY) ## the tests alone
-	@$(BIN)/python -m pytest
+# Tests of one file share servers and Spark sessions. More than four at once only take each other's time.
+pytest: $(READY) ## the tests alone, on up to four cores
+	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 fix: $(READY) ## format, and mend what ruff can
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
