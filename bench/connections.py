@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -134,7 +135,7 @@ def main() -> None:
             for shape in (SHAPES[0], SHAPES[2], SHAPES[4]):
                 load = Load(_RECORD_BYTES, shape)
                 size = asked.mb * 1_000_000 // (20 if shape is SHAPES[0] else 1)
-                measure = lambda port, load=load, size=size: _produce(server, port, load, size)  # noqa: E731
+                measure = partial(_produce, server, load=load, size=size)
                 _compare(f"produce, {shape.name}", "MB/s; server ms per MB", ports, measure, asked.repetitions)
         _silent(directory, asked.connections)
 

@@ -7,7 +7,6 @@ librdkafka, which works in C and in threads of its own. The protocols take turns
 """
 
 import argparse
-import re
 import socket
 import statistics
 import sys
@@ -27,7 +26,7 @@ from bench.drivers.kafka_frames import fetch_request, produce_request, read_fetc
 from bench.drivers.kafka_raw import KafkaRaw
 from bench.drivers.pipeline import DriverError, connect
 from bench.load import Budget, Load, Shape
-from bench.systems.millstream import MillstreamFsync, MillstreamOs
+from bench.systems.millstream import MillstreamFsync, MillstreamOs, listener_port
 from bench.systems.system import Command, NotFound, Server
 
 __all__ = ["main"]
@@ -53,7 +52,7 @@ class _BothOs(MillstreamOs):
         return Command(words=words, ready="ready kafka=", port=0)
 
     def port(self, ready_line: str) -> int:
-        self.iggy_port = int(re.search(r"iggy=[^ ]*:(\d+)", ready_line)[1])  # type: ignore[index]  # it is there
+        self.iggy_port = listener_port("iggy", ready_line)
         return super().port(ready_line)
 
 

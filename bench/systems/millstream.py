@@ -14,7 +14,15 @@ from bench.drivers.kafka_client import KafkaClient
 from bench.drivers.kafka_raw import KafkaRaw
 from bench.systems.system import Command, NotFound, System
 
-__all__ = ["MillstreamFsync", "MillstreamOs"]
+__all__ = ["MillstreamFsync", "MillstreamOs", "listener_port"]
+
+
+def listener_port(name: str, ready_line: str) -> int:
+    """The port of a listener, as the ready line tells it. Raises NotFound."""
+    found = re.search(rf"\b{name}=[^ ]*:(\d+)", ready_line)
+    if found is None:
+        raise NotFound(f"no listener {name} in {ready_line!r}")
+    return int(found[1])
 
 
 class _Millstream(System):
@@ -46,17 +54,11 @@ class _Millstream(System):
 
     def port(self, ready_line: str) -> int:
         """Return the port of the Kafka listener."""
-        found = re.search(r"kafka=[^ ]*:(\d+)", ready_line)
-        if found is None:
-            raise NotFound(f"no Kafka listener in {ready_line!r}")
-        return int(found[1])
+        return listener_port("kafka", ready_line)
 
     def pulsar(self, endpoint: Endpoint, ready_line: str) -> Endpoint:
         """Return its Pulsar listener."""
-        found = re.search(r"pulsar=[^ ]*:(\d+)", ready_line)
-        if found is None:
-            raise NotFound(f"no Pulsar listener in {ready_line!r}")
-        return Endpoint(endpoint.host, int(found[1]))
+        return Endpoint(endpoint.host, listener_port("pulsar", ready_line))
 
     def raw(self, endpoint: Endpoint) -> Driver:
         """Return the driver of pre-encoded requests."""
