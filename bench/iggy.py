@@ -3,7 +3,8 @@
 Batches of 1, 100 and 1000 messages of 1 KB. First over bare sockets with requests encoded beforehand, which measures
 the server: one request at a time, and several unanswered. Then with the clients that applications use, one batch at a
 time, which measures mostly them: apache-iggy 0.9.0 beside aiokafka, whose use with coroutines is the same, and beside
-librdkafka, which works in C and in threads of its own. The protocols take turns in every case.
+librdkafka, which works in C and in threads of its own. The protocols take turns in every case; beside the rates
+stands the processor time that a batch takes the server.
 """
 
 import argparse
@@ -13,6 +14,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -25,7 +28,7 @@ from bench.drivers.iggy_raw import IggyRaw
 from bench.drivers.kafka_frames import fetch_request, produce_request, read_fetch_answer, record_batch
 from bench.drivers.kafka_raw import KafkaRaw
 from bench.drivers.pipeline import DriverError, connect
-from bench.load import Budget, Load, Shape
+from bench.load import Budget, Load, Shape, Work
 from bench.systems.millstream import MillstreamFsync, MillstreamOs, listener_port
 from bench.systems.system import Command, NotFound, Server
 
@@ -131,85 +134,111 @@ def _walk(read: Callable[[int], object], load: Load, total: int, seconds: float)
 
 
 class _Row:
-    """One side of a case: what its repetitions gave."""
+    """One side of a case: what its repetitions gave.
 
-    def __init__(self, count: int) -> None:
+    Args:
+        server: whose processor time is taken too, as that hardly depends on what else the machine does.
+        count: messages of a batch.
+    """
+
+    def __init__(self, server: Server, count: int) -> None:
+        self._server = server
         self._count = count
-        self.rates: list[float] = []
-        self.times: Times = []
+        self._rates: list[float] = []
+        self._cpu_us: list[float] = []
+        self._times: Times = []
 
-    def add(self, times: Times) -> None:
-        """Take the times of one repetition."""
-        self.rates.append(len(times) * self._count / sum(times))
-        self.times += times
+    def time(self, run: Callable[[], Times]) -> Times:
+        """Do one repetition of calls that take a batch each, and return what it returns."""
+        used = self._server.cpu_seconds()
+        times = run()
+        self._add(len(times), sum(times), self._server.cpu_seconds() - used)
+        self._times += times
+        return times
+
+    def work(self, run: Callable[[], Work]) -> None:
+        """Do one repetition of batches of which none has a time of its own."""
+        used = self._server.cpu_seconds()
+        work = run()
+        self._add(work.records / self._count, work.seconds, self._server.cpu_seconds() - used)
+
+    def _add(self, batches: float, seconds: float, cpu_seconds: float) -> None:
+        self._rates.append(batches * self._count / seconds)
+        self._cpu_us.append(cpu_seconds * 1e6 / batches)
 
     @property
     def rate(self) -> float:
         """Median messages/s."""
-        return statistics.median(self.rates)
+        return statistics.median(self._rates)
 
-    def percentile(self, share: float) -> float:
+    @property
+    def cpu_us(self) -> float:
+        """Median processor time of the server for a batch, in microseconds."""
+        return statistics.median(self._cpu_us)
+
+    def _percentile(self, share: float) -> float:
         """Of the times of all repetitions, in ms."""
-        ordered = sorted(self.times)
+        ordered = sorted(self._times)
         return ordered[min(int(len(ordered) * share), len(ordered) - 1)] * 1000
+
+    def cells(self) -> str:
+        """Its figures."""
+        times = f"{self._percentile(0.5):9.3f}{self._percentile(0.99):9.3f}" if self._times else " " * 18
+        return f"{self.rate:11,.0f}{times}{self.cpu_us:9.1f}"
 
 
 def _print_rows(what: str, count: int, iggy: _Row, kafka: _Row) -> None:
-    def cells(row: _Row) -> str:
-        return f"{row.rate:11,.0f}{row.percentile(0.5):9.3f}{row.percentile(0.99):9.3f}"
-
-    print(f"{what:<30}{count:>6}{cells(iggy)}{cells(kafka)}{kafka.rate / iggy.rate:9.2f}", flush=True)
+    ratios = f"{kafka.rate / iggy.rate:8.2f}{iggy.cpu_us / kafka.cpu_us:8.2f}"
+    print(f"{what:<30}{count:>6}{iggy.cells()}{kafka.cells()}{ratios}", flush=True)
 
 
 _TITLE: Final = (
-    f"{'':<30}{'batch':>6}{'iggy: /s':>11}{'p50 ms':>9}{'p99 ms':>9}"
-    f"{'kafka: /s':>11}{'p50 ms':>9}{'p99 ms':>9}{'kafka/iggy':>11}"
+    f"{'':<30}{'batch':>6}{'iggy: /s':>11}{'p50 ms':>9}{'p99 ms':>9}{'cpu us':>9}"
+    f"{'kafka: /s':>11}{'p50 ms':>9}{'p99 ms':>9}{'cpu us':>9}{'slower':>8}{'cpu':>8}"
 )
+"""Of the ratios, those above 1 say that Iggy's side is slower, or that it takes more of the server's processor."""
 
 
-def _raw(iggy: IggyRaw, kafka: _Kafka, repetitions: int, seconds: float) -> None:
+def _raw(server: Server, iggy: IggyRaw, kafka: _Kafka, repetitions: int, seconds: float) -> None:
     """What the server does, over bare sockets."""
+    budget = Budget(seconds, _BYTES_LIMIT)
     for count in _COUNTS:
         load = Load(_RECORD_BYTES, Shape("batch", count, 0, _IN_FLIGHT[count]))
-        rows = {what: (_Row(count), _Row(count)) for what in ("sent one by one", "polled one by one")}
-        piped: tuple[list[float], list[float]] = [], []
+        cases = "sent one by one", f"sent, {_IN_FLIGHT[count]} unanswered", "polled one by one"
+        (sent, kafka_sent), (piped, kafka_piped), (polled, kafka_polled) = rows = [
+            (_Row(server, count), _Row(server, count)) for _ in cases
+        ]
+        total = 50 * count
         for number in range(repetitions):
             one, other = f"i{count}-{number}", f"k{count}-{number}"
             iggy.create(one)
             kafka.raw.create(other)
-            sending = iggy.sending(one, load)
-            rows["sent one by one"][0].add(_timed(sending.send, seconds))
-            sending.close()
-            rows["sent one by one"][1].add(_timed(kafka.produce(other, load), seconds))
-            piped[0].append(iggy.produce(one, load, Budget(seconds, _BYTES_LIMIT)).metrics()["records_s"])
-            piped[1].append(kafka.raw.produce([other], load, Budget(seconds, _BYTES_LIMIT)).metrics()["records_s"])
-            total = 50 * count
-            rows["polled one by one"][0].add(_walk(iggy.polling(one, count), load, total, seconds))
-            rows["polled one by one"][1].add(_walk(kafka.fetch(other, load), load, total, seconds))
+            with closing(iggy.sending(one, load)) as sending:
+                sent.time(partial(_timed, sending.send, seconds))
+            kafka_sent.time(partial(_timed, kafka.produce(other, load), seconds))
+            piped.work(partial(iggy.produce, one, load, budget))
+            kafka_piped.work(partial(kafka.raw.produce, [other], load, budget))
+            polled.time(partial(_walk, iggy.polling(one, count), load, total, seconds))
+            kafka_polled.time(partial(_walk, kafka.fetch(other, load), load, total, seconds))
             kafka.raw.drop(other)
-        for what, (one_row, other_row) in rows.items():
-            _print_rows(what, count, one_row, other_row)
-        mine, theirs = (statistics.median(rates) for rates in piped)
-        what = f"sent, {_IN_FLIGHT[count]} unanswered"
-        print(f"{what:<30}{count:>6}{mine:11,.0f}{'':18}{theirs:11,.0f}{'':18}{theirs / mine:9.2f}", flush=True)
+        for what, (mine, theirs) in zip(cases, rows, strict=True):
+            _print_rows(what, count, mine, theirs)
 
 
-def _clients(iggy: IggyClient, endpoint: Endpoint, repetitions: int, seconds: float) -> None:
+def _clients(server: Server, iggy: IggyClient, repetitions: int, seconds: float) -> None:
     """What applications get: each batch is sent and waited for."""
     value = Load(_RECORD_BYTES, Shape("", 1, 0, 1)).value
-    kafka = AiokafkaClient(endpoint)
+    kafka = AiokafkaClient(server.endpoint)
     for count in _COUNTS:
-        sent, polled, aio_sent, aio_polled, rd_sent = (_Row(count) for _ in range(5))
+        sent, polled, aio_sent, aio_polled, rd_sent = (_Row(server, count) for _ in range(5))
         for number in range(repetitions):
             topic = f"c{count}-{number}"
             iggy.create(topic)
-            times = iggy.send(topic, value, count, seconds)
-            sent.add(times)
-            polled.add(iggy.poll(topic, count, len(times) * count, seconds))
-            rd_sent.add(_librdkafka(endpoint, f"l{topic}", value, count, seconds))
-            times = kafka.send(f"a{topic}", value, count, seconds)
-            aio_sent.add(times)
-            aio_polled.add(kafka.poll(f"a{topic}", count, len(times) * count, seconds))
+            times = sent.time(partial(iggy.send, topic, value, count, seconds))
+            polled.time(partial(iggy.poll, topic, count, len(times) * count, seconds))
+            rd_sent.time(partial(_librdkafka, server.endpoint, f"l{topic}", value, count, seconds))
+            times = aio_sent.time(partial(kafka.send, f"a{topic}", value, count, seconds))
+            aio_polled.time(partial(kafka.poll, f"a{topic}", count, len(times) * count, seconds))
         _print_rows("apache-iggy | aiokafka send", count, sent, aio_sent)
         _print_rows("apache-iggy | librdkafka send", count, sent, rd_sent)
         _print_rows("apache-iggy | aiokafka poll", count, polled, aio_polled)
@@ -277,13 +306,13 @@ def main() -> int:
             endpoint = Endpoint("127.0.0.1", system.iggy_port)
             iggy = IggyRaw(endpoint)
             print(_TITLE)
-            _raw(iggy, _Kafka(server.endpoint), arguments.repetitions, arguments.seconds)
+            _raw(server, iggy, _Kafka(server.endpoint), arguments.repetitions, arguments.seconds)
             try:
                 client = IggyClient(endpoint)
             except ModuleNotFoundError as missing:
                 print(f"no clients measured: {missing}")
             else:
-                _clients(client, server.endpoint, arguments.repetitions, arguments.seconds)
+                _clients(server, client, arguments.repetitions, arguments.seconds)
             if arguments.lag_messages:
                 _lag(server, iggy, arguments.lag_messages)
         except NotFound as error:
