@@ -24,7 +24,7 @@ def cargo_program(folder: Path) -> Path:
     """The program of a folder, built if need be; tests that run side by side share it.
 
     Args:
-        folder: has `Cargo.toml`, `Cargo.lock` and `src`. The test is skipped without Cargo, a C compiler or a network.
+        folder: has `Cargo.toml`, `Cargo.lock` and `src`. Without Cargo, C compiler or network the test is skipped.
     """
     if shutil.which("cargo") is None or shutil.which("cc") is None:
         pytest.skip("the Rust client needs Cargo and a C compiler, which are not on this machine")
