@@ -6,6 +6,7 @@ A right to manage implies the right to read; a right in a stream holds in all it
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import Enum
+from itertools import repeat
 from typing import Any
 
 __all__ = ["Action", "Everywhere", "InStream", "InTopic", "Permissions", "may"]
@@ -123,12 +124,17 @@ def may(permissions: Permissions, action: Action, stream: int | None = None, top
         action: what is to be done.
         stream, topic: where, by number; None where that does not matter.
     """
-    if any(getattr(permissions.everywhere, right) for right in action.everywhere):
+    if _has_any(permissions.everywhere, action.everywhere):
         return True
     in_stream = permissions.streams.get(-1 if stream is None else stream)
     if in_stream is None:
         return False
-    if any(getattr(in_stream, right) for right in action.in_stream):
+    if _has_any(in_stream, action.in_stream):
         return True
     in_topic = in_stream.topics.get(-1 if topic is None else topic)
-    return in_topic is not None and any(getattr(in_topic, right) for right in action.in_topic)
+    return in_topic is not None and _has_any(in_topic, action.in_topic)
+
+
+def _has_any(rights: object, names: tuple[str, ...]) -> bool:
+    """Whether any of the rights of some names is given."""
+    return any(map(getattr, repeat(rights), names))

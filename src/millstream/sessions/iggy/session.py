@@ -198,13 +198,16 @@ class IggySession:
         try:
             if entry is None or not entry.command.in_dialect(call.dialect):
                 raise Refused(ErrorCode.INVALID_COMMAND, "there is no such command")
-            may_be_nobody = self._shared.anonymous and not call.dialect.has_login
-            if entry.access is Access.USER and self._client.user is None and not may_be_nobody:
+            if self._client.user is None and entry.access is Access.USER and not self._may_be_nobody(call.dialect):
                 raise Refused(ErrorCode.UNAUTHENTICATED)
             request = entry.command.decode_request(call.dialect, payload)
         except Refused as error:
             return refuse(error)
         return self._run(entry, call, request, respond, refuse)
+
+    def _may_be_nobody(self, dialect: Dialect) -> bool:
+        """Whether clients of a dialect need not log in."""
+        return self._shared.anonymous and not dialect.has_login
 
     def _run(self, entry: Entry, call: Call, request: Any, respond: Respond, refuse: Refuse) -> Answer:
         def answer(response: Any) -> list[Buffer]:

@@ -15,10 +15,10 @@ the same pass that checks it, so that a poll hands out what is stored without to
 
 import struct
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 from zlib import crc32
 
 import xxhash
@@ -30,6 +30,8 @@ from millstream.wire.iggy.errors import Refused
 from millstream.wire.iggy.headers import check_headers
 from millstream.wire.iggy.limits import HEADERS_BYTES_MAX, MESSAGES_MAX, payload_bytes_max
 from millstream.wire.iggy.messages.batches import SendMessages
+
+Buffer = bytes | bytearray | memoryview
 
 __all__ = [
     "BATCH_HEADER_BYTES",
@@ -52,17 +54,25 @@ class Layout(IntEnum):
     BATCH = 4
 
 
+_LAYOUTS: Final = {
+    dialect: layout
+    for layout, first, last in (
+        (Layout.PLAIN, Dialect.A, Dialect.B3),
+        (Layout.SHORT, Dialect.C1, Dialect.C2),
+        (Layout.LONG, Dialect.C3, Dialect.D0),
+        (Layout.BATCH, Dialect.D, Dialect.D12),
+    )
+    for dialect in Dialect
+    if first <= dialect <= last
+}
+
+
 def layout_of(dialect: Dialect) -> Layout:
     """The layout in which a dialect sends, and in which it is answered, but for PLAIN."""
-    if dialect < Dialect.C1:
-        return Layout.PLAIN
-    if dialect < Dialect.C3:
-        return Layout.SHORT
-    return Layout.LONG if dialect < Dialect.D else Layout.BATCH
+    return _LAYOUTS[dialect]
 
 
-@dataclass(frozen=True, slots=True)
-class Stamp:
+class Stamp(NamedTuple):
     """Where and when a batch is put.
 
     Args:
@@ -88,7 +98,7 @@ class Incoming:
 
     layout: Layout
     messages: memoryview
-    starts: list[int]
+    starts: Sequence[int]
 
     @property
     def count(self) -> int:
@@ -143,8 +153,11 @@ _MESSAGE: Final = struct.Struct("<QQQIIIIQ")
 """A message's header in BATCH."""
 BATCH_HEADER_BYTES: Final = 256
 _BATCH_HEADER: Final = struct.Struct("<QQQQQQI")
+_BATCH_RESERVED_BYTES: Final = BATCH_HEADER_BYTES - _BATCH_HEADER.size
+_BATCH_WHOLE_HEADER: Final = struct.Struct(f"{_BATCH_HEADER.format}{_BATCH_RESERVED_BYTES}s")
+_BATCH_ZEROS: Final = bytes(_BATCH_RESERVED_BYTES)
 _BATCH_SUMMED: Final = struct.Struct("<QQQQQI")
-_BATCH_ZEROS: Final = bytes(BATCH_HEADER_BYTES - _BATCH_HEADER.size)
+_CHECKSUM_BYTES: Final = 8
 _WALKED_MIN: Final = 8
 """Messages from which on the compiled loop is worth what it takes to call it."""
 
@@ -289,22 +302,23 @@ def _check_sum(summed: memoryview, checksum: int) -> None:
 def _take_batch(batch: memoryview, count: int, stamp: Stamp) -> Incoming:
     if len(batch) < BATCH_HEADER_BYTES:
         raise Refused(ErrorCode.INVALID_COMMAND, f"a batch of {len(batch)} bytes is shorter than its header")
-    *head, said_count = _BATCH_HEADER.unpack_from(batch)
-    if head[4] != len(batch):
-        raise Refused(ErrorCode.INVALID_MESSAGES_SIZE, f"a batch says it has {head[4]} bytes and has {len(batch)}")
+    fields = _BATCH_WHOLE_HEADER.unpack_from(batch)
+    partition, base_offset, base_us, origin_us, size_bytes, checksum, said_count, reserved = fields
+    if size_bytes != len(batch):
+        raise Refused(ErrorCode.INVALID_MESSAGES_SIZE, f"a batch says it has {size_bytes} bytes and has {len(batch)}")
     if said_count != count:
         raise Refused(ErrorCode.INVALID_MESSAGES_COUNT, f"{count} messages in a batch of {said_count}")
-    if batch[_BATCH_HEADER.size : BATCH_HEADER_BYTES] != _BATCH_ZEROS:
+    if reserved != _BATCH_ZEROS:
         raise Refused(ErrorCode.INVALID_RESERVED_FIELD, "a reserved field of a batch is not 0")
     places = _walked(batch, count) if message_walk.COMPILED and count >= _WALKED_MIN else None
     starts, checksums = places or _places(batch, count)
-    if head[5] != batch_checksum(head[0], head[1], head[2], head[3], len(batch), checksums):
+    if checksum != batch_checksum(partition, base_offset, base_us, origin_us, size_bytes, checksums):
         raise Refused(ErrorCode.INVALID_BATCH_CHECKSUM, "the checksum of a batch is wrong")
-    _write_batch_header(batch, stamp, head[3], checksums)
+    _write_batch_header(batch, stamp, origin_us, checksums)
     return Incoming(Layout.BATCH, batch, starts)
 
 
-def _walked(batch: memoryview, count: int) -> tuple[list[int], list[int]] | None:
+def _walked(batch: memoryview, count: int) -> tuple[Sequence[int], Buffer] | None:
     """As `_places`, with the compiled loop; None if anything is wrong, which `_places` is to find."""
     if count * _MESSAGE.size > len(batch):
         return None
@@ -317,16 +331,16 @@ def _walked(batch: memoryview, count: int) -> tuple[list[int], list[int]] | None
         return None
     places = starts.tolist()
     end = places.pop()
-    digest, expected = xxhash.xxh3_64_intdigest, checksums.tolist()
-    found = [digest(batch[at + 8 : stop]) for at, stop in zip(places, [*places[1:], end], strict=True)]
-    return (places, expected) if found == expected else None
+    digest = xxhash.xxh3_64_intdigest
+    found = array("Q", [digest(batch[at + 8 : stop]) for at, stop in zip(places, [*places[1:], end], strict=True)])
+    return (places, checksums.tobytes()) if found == checksums else None
 
 
-def _places(batch: memoryview, count: int) -> tuple[list[int], list[int]]:
-    """Where the messages of a batch begin, and their checksums, all checked."""
+def _places(batch: memoryview, count: int) -> tuple[Sequence[int], Buffer]:
+    """Where the messages of a batch begin, and their checksums as they stand there, all checked."""
     payload_max = payload_bytes_max(Dialect.D)
     position, end = BATCH_HEADER_BYTES, len(batch)
-    starts, checksums = [], []
+    starts, checksums = [], bytearray()
     unpack, digest = _MESSAGE.unpack_from, xxhash.xxh3_64_intdigest
     for index in range(count):
         if end - position < _MESSAGE.size:
@@ -345,10 +359,11 @@ def _places(batch: memoryview, count: int) -> tuple[list[int], list[int]]:
             if headers > HEADERS_BYTES_MAX:
                 raise Refused(ErrorCode.TOO_BIG_USER_HEADERS, f"headers of {headers} bytes")
             check_headers(batch[stop - headers : stop], kinded_keys=True)
-        if digest(batch[position + 8 : stop]) != checksum:
+        summed_from = position + _CHECKSUM_BYTES
+        if digest(batch[summed_from:stop]) != checksum:
             raise Refused(ErrorCode.INVALID_MESSAGE_CHECKSUM, f"the checksum of message {index} is wrong")
         starts.append(position)
-        checksums.append(checksum)
+        checksums += batch[position:summed_from]
         position = stop
     if position != end:
         raise Refused(ErrorCode.INVALID_MESSAGES_SIZE, f"{end - position} bytes follow the last message of a batch")
@@ -356,26 +371,29 @@ def _places(batch: memoryview, count: int) -> tuple[list[int], list[int]]:
 
 
 def batch_checksum(
-    partition: int, base_offset: int, base_us: int, origin_us: int, size_bytes: int, checksums: list[int]
+    partition: int, base_offset: int, base_us: int, origin_us: int, size_bytes: int, checksums: Buffer
 ) -> int:
-    """The checksum of a batch in dialect D, over its header's fields and the checksums of its messages."""
-    fields = _BATCH_SUMMED.pack(partition, base_offset, base_us, origin_us, size_bytes, len(checksums))
-    return xxhash.xxh3_64_intdigest(fields + struct.pack(f"<{len(checksums)}Q", *checksums))
+    """The checksum of a batch in dialect D, over its header's fields and the checksums of its messages, as they stand
+    there, one after the other."""
+    count = len(checksums) // _CHECKSUM_BYTES
+    fields = _BATCH_SUMMED.pack(partition, base_offset, base_us, origin_us, size_bytes, count)
+    return xxhash.xxh3_64_intdigest(fields + checksums)
 
 
-def _write_batch_header(batch: memoryview, stamp: Stamp, origin_us: int, checksums: list[int]) -> None:
-    fields = stamp.partition, stamp.base_offset, stamp.timestamp_us, origin_us, len(batch)
-    _BATCH_HEADER.pack_into(batch, 0, *fields, batch_checksum(*fields, checksums), len(checksums))
+def _write_batch_header(batch: memoryview, stamp: Stamp, origin_us: int, checksums: Buffer) -> None:
+    fields = *stamp, origin_us, len(batch)
+    checksum, count = batch_checksum(*fields, checksums), len(checksums) // _CHECKSUM_BYTES
+    _BATCH_HEADER.pack_into(batch, 0, *fields, checksum, count)
 
 
 def _stamp_batch(incoming: Incoming, stamp: Stamp) -> None:
     """Number the messages of a batch of which some were taken out, and sum them up again."""
     batch = incoming.messages
-    checksums = []
+    checksums = bytearray()
     for index, at in enumerate(incoming.starts):
         _U32.pack_into(batch, at + 24, index)
-        summed = batch[at + 8 : at + message_bytes(Layout.BATCH, batch, at)]
-        checksums.append(xxhash.xxh3_64_intdigest(summed))
-        struct.pack_into("<Q", batch, at, checksums[-1])
+        summed = batch[at + _CHECKSUM_BYTES : at + message_bytes(Layout.BATCH, batch, at)]
+        struct.pack_into("<Q", batch, at, xxhash.xxh3_64_intdigest(summed))
+        checksums += batch[at : at + _CHECKSUM_BYTES]
     origin_us = _BATCH_HEADER.unpack_from(batch)[3]
     _write_batch_header(batch, stamp, origin_us, checksums)

@@ -6,13 +6,12 @@ add it and take it away, so that nothing above them has to know.
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from millstream.wire.iggy.dialects import Dialect
 from millstream.wire.iggy.error_codes import ErrorCode
 from millstream.wire.iggy.errors import Refused
-from millstream.wire.iggy.layout import Codec, Kind, decode_from, encode_into
+from millstream.wire.iggy.layout import Codec, Kind, reader_of, writer_of
 from millstream.wire.limits import ARRAY_ENTRIES_MAX
 
 __all__ = [
@@ -58,9 +57,12 @@ class _Same(Generic[T]):
     """A kind that looks the same in every dialect."""
 
     def __init__(
-        self, read: Callable[[memoryview, int], tuple[T, int]], write: Callable[[T, bytearray], None]
+        self,
+        read: Callable[[memoryview, int], tuple[T, int]],
+        write: Callable[[T, bytearray], None],
+        number: str = "",
     ) -> None:
-        self._codec = Codec(read, write)
+        self._codec = Codec(read, write, number)
 
     def codec(self, dialect: Dialect) -> Codec[T]:
         return self._codec
@@ -75,7 +77,7 @@ def _number(format_: str) -> _Same[Any]:
     def write(value: Any, out: bytearray) -> None:
         out += packer.pack(value)
 
-    return _Same(read, write)
+    return _Same(read, write, format_)
 
 
 U8 = _number("B")
@@ -85,11 +87,7 @@ U64 = _number("Q")
 F32 = _number("f")
 
 
-def _read_bool(payload: memoryview, position: int) -> tuple[bool, int]:
-    return payload[position] != 0, position + 1
-
-
-BOOL: _Same[bool] = _Same(_read_bool, lambda value, out: out.append(value))
+BOOL = _number("?")
 
 
 def _slice(payload: memoryview, start: int, length: int) -> memoryview:
@@ -141,6 +139,8 @@ class _Based:
 
     def codec(self, dialect: Dialect) -> Codec[int]:
         first = dialect.first_id
+        if not first:
+            return U32.codec(dialect)
 
         def read(payload: memoryview, position: int) -> tuple[int, int]:
             return _U32.unpack_from(payload, position)[0] - first, position + _U32.size
@@ -241,8 +241,7 @@ class _PlainIdent:
 PLAIN_IDENT = _PlainIdent()
 
 
-@dataclass(frozen=True, slots=True)
-class Consumer:
+class Consumer(NamedTuple):
     """Who polls or keeps an offset.
 
     Args:
@@ -291,8 +290,7 @@ def _is_group(kind: int) -> bool:
 CONSUMER = _Consumer()
 
 
-@dataclass(frozen=True, slots=True)
-class Partitioning:
+class Partitioning(NamedTuple):
     """How the partition of a batch is chosen: in turn (neither is given), by number, or by a key's hash."""
 
     partition: int | None = None
@@ -341,10 +339,7 @@ class Struct(Generic[T]):
         self._cls = cls
 
     def codec(self, dialect: Dialect) -> Codec[T]:
-        return Codec(
-            lambda payload, position: decode_from(self._cls, dialect, payload, position),
-            lambda value, out: encode_into(value, dialect, out),
-        )
+        return Codec(reader_of(self._cls, dialect), writer_of(self._cls, dialect))
 
 
 class Counted(Generic[T]):

@@ -172,9 +172,9 @@ def part_of_batch(batch: memoryview, starts: list[int], indexes: range) -> list[
     """
     partition, base_offset, base_us, origin_us, _, _, _ = _BATCH_FIELDS.unpack_from(batch)
     part = batch[starts[indexes.start] : starts[indexes.stop]]
-    checksums = [_CHECKSUM.unpack_from(batch, starts[index])[0] for index in indexes]
+    checksums = b"".join([batch[at : at + _CHECKSUM.size] for at in starts[indexes.start : indexes.stop]])
     fields = partition, base_offset, base_us, origin_us, BATCH_HEADER_BYTES + len(part)
-    return [_BATCH_HEADER.pack(*fields, batch_checksum(*fields, checksums), len(checksums)), part]
+    return [_BATCH_HEADER.pack(*fields, batch_checksum(*fields, checksums), len(indexes)), part]
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,14 +349,15 @@ def _batch(run: Sequence[Message], partition: int) -> tuple[bytes, list[bytes]]:
     """The header of a batch, and its messages."""
     first = run[0]
     parts: list[bytes] = []
-    checksums: list[int] = []
+    checksums = bytearray()
     for message in run:
         headers = write_headers(message.headers, kinded_keys=True)
         deltas = message.offset - first.offset, message.origin_us - first.origin_us
         head = _MESSAGE.pack(message.id, *deltas, len(headers), len(message.payload), 0)
         summed = b"".join((head, message.payload, headers))
-        checksums.append(xxhash.xxh3_64_intdigest(summed))
-        parts.append(_CHECKSUM.pack(checksums[-1]) + summed)
+        checksum = _CHECKSUM.pack(xxhash.xxh3_64_intdigest(summed))
+        checksums += checksum
+        parts.append(checksum + summed)
     size_bytes = BATCH_HEADER_BYTES + sum(map(len, parts))
     fields = partition, first.offset, first.timestamp_us, first.origin_us, size_bytes
     return _BATCH_HEADER.pack(*fields, batch_checksum(*fields, checksums), len(run)), parts

@@ -56,7 +56,8 @@ KEY_HEADER: Final = "millstream.key"
 _PREFIX_BYTES: Final = 4
 BODY_POSITION: Final = HEADER_BYTES + _PREFIX_BYTES
 """Position in a frame of its messages."""
-_FRAME_HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+_FRAME_HEADER: Final = struct.Struct(">qiibIhiqqqhiiB3x")
+"""A frame's header, and the prefix of its body."""
 _CRC: Final = struct.Struct(">I")
 _CRC_POSITION: Final = 17
 _LENGTH_OVERHEAD: Final = 12
@@ -87,11 +88,10 @@ def seal(room: memoryview, incoming: Incoming, timestamp_ms: int) -> tuple[memor
     else:
         frame = memoryview(bytearray(BODY_POSITION + len(messages)))
         frame[BODY_POSITION:] = messages
-    frame[HEADER_BYTES:BODY_POSITION] = bytes((incoming.layout, 0, 0, 0))
     count = incoming.count
     length = len(frame) - _LENGTH_OVERHEAD
     fields = 0, length, 0, Magic.IGGY_BATCH, 0, 0, count - 1, timestamp_ms, timestamp_ms, -1, -1, -1, count
-    _FRAME_HEADER.pack_into(frame, 0, *fields)
+    _FRAME_HEADER.pack_into(frame, 0, *fields, incoming.layout)
     _CRC.pack_into(frame, _CRC_POSITION, frame_crc(frame))
     return frame, read_frame_header(frame)
 

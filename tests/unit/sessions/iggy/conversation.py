@@ -311,15 +311,16 @@ def laid_out(dialect: Dialect, messages: list[Outgoing]) -> bytearray:
 
 def _batch(messages: list[Outgoing], blocks: list[bytes]) -> bytes:
     origin_us = 1_700_000_000_000_123
-    parts, checksums = [], []
+    parts, checksums = [], bytearray()
     for number, (one, block) in enumerate(zip(messages, blocks, strict=True)):
         summed = struct.pack("<16sIIIIQ", one.id, number, 0, len(block), len(one.payload), 0) + one.payload + block
-        checksums.append(xxhash.xxh3_64_intdigest(summed))
-        parts.append(struct.pack("<Q", checksums[-1]) + summed)
+        checksum = struct.pack("<Q", xxhash.xxh3_64_intdigest(summed))
+        checksums += checksum
+        parts.append(checksum + summed)
     blob = b"".join(parts)
     size = 256 + len(blob)
-    checksum = batch_checksum(0, 0, 0, origin_us, size, checksums)
-    return struct.pack("<QQQQQQI204x", 0, 0, 0, origin_us, size, checksum, len(messages)) + blob
+    whole = batch_checksum(0, 0, 0, origin_us, size, checksums)
+    return struct.pack("<QQQQQQI204x", 0, 0, 0, origin_us, size, whole, len(messages)) + blob
 
 
 def polled(dialect: Dialect, content: bytes) -> list[dict[str, Any]]:
@@ -358,14 +359,14 @@ def _polled_batch(content: bytes, position: int, messages: list[dict[str, Any]])
     partition, base_offset, base_us, origin_us, size, checksum, count = head
     assert not any(content[position + 52 : position + 256])
     at, end = position + 256, position + int(size)
-    checksums = []
+    checksums = b""
     for _ in range(count):
         fields = struct.unpack_from("<Q16sIIIIQ", content, at)
         frame_checksum, id_, delta, time_delta, headers, length, reserved = fields
         start, stop = at + 48, at + 48 + length + headers
         assert xxhash.xxh3_64_intdigest(content[at + 8 : stop]) == frame_checksum
         assert not reserved
-        checksums.append(frame_checksum)
+        checksums += content[at : at + 8]
         messages.append(
             {
                 "offset": base_offset + delta,

@@ -47,7 +47,7 @@ def message(index: int, payload: bytes = b"x", headers: bytes = b"", reserved: i
 
 def batch(*messages: bytes) -> memoryview:
     blob = b"".join(messages)
-    checksums = [int.from_bytes(one[:8], "little") for one in messages]
+    checksums = b"".join(one[:8] for one in messages)
     size = BATCH_HEADER_BYTES + len(blob)
     head = struct.pack("<QQQQQQI204x", 0, 0, 0, 7, size, batch_checksum(0, 0, 0, 7, size, checksums), len(messages))
     return memoryview(bytearray(head + blob))
