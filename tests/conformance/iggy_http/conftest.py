@@ -9,7 +9,7 @@ import pytest
 from tests.support.client_venv import client_venv
 from tests.support.server_process import ServerProcess, serving
 
-HERE = Path(__file__).parent
+ROOT = Path(__file__).parents[3]
 SCRIPT_TIMEOUT_S = 60
 
 Script = Callable[..., None]
@@ -32,8 +32,10 @@ def script(http_server: ServerProcess) -> Script:
     def run(name: str, *args: str) -> None:
         python = client_venv("apache-iggy-0.9.0", ["apache-iggy==0.9.0"])
         address = http_server.addresses["any"]
-        command = [str(python), str(HERE / name), f"http://{address}", address, *args]
-        result = subprocess.run(command, capture_output=True, text=True, timeout=SCRIPT_TIMEOUT_S, check=False)
+        command = [str(python), "-m", f"tests.conformance.iggy_http.{name}", f"http://{address}", address, *args]
+        result = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, timeout=SCRIPT_TIMEOUT_S, check=False
+        )
         assert result.returncode == 0, f"{result.stdout}\n{result.stderr}"
 
     return run

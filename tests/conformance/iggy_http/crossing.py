@@ -3,12 +3,10 @@
 Arguments: the URL of the HTTP API, the address of the binary protocol, a name that is nobody else's.
 """
 
-import asyncio
-import os
 import sys
 from typing import Any
 
-import apache_iggy as package
+from tests.conformance.iggy_apache.releases import package, run
 
 key, value = package.HeaderKey, package.HeaderValue
 HEADERS = {key.String("kind"): value.String("text"), key.UnsignedInt16(7): value.Int128(-(2**100))}
@@ -102,6 +100,4 @@ async def groups(http: Any, binary: Any, name: str) -> None:
     assert member.partitions == [0, 1, 2, 3]
 
 
-asyncio.run(main())
-sys.stdout.flush()
-os._exit(0)  # threads of the package abort the process at times when it ends
+run(main)
