@@ -322,7 +322,7 @@ def _walked(batch: memoryview, count: int) -> tuple[Sequence[int], Buffer] | Non
     """As `_places`, with the compiled loop; None if anything is wrong, which `_places` is to find."""
     if count * _MESSAGE.size > len(batch):
         return None
-    starts, checksums = array("q", bytes(8 * (count + 1))), array("Q", bytes(8 * count))
+    starts, checksums = array("q", bytes(8 * (count + 1))), bytearray(_CHECKSUM_BYTES * count)
     limits = payload_bytes_max(Dialect.D), HEADERS_BYTES_MAX
     with_headers = message_walk.walk(
         batch, BATCH_HEADER_BYTES, count, *limits, memoryview(starts), memoryview(checksums)
@@ -331,9 +331,12 @@ def _walked(batch: memoryview, count: int) -> tuple[Sequence[int], Buffer] | Non
         return None
     places = starts.tolist()
     end = places.pop()
-    digest = xxhash.xxh3_64_intdigest
-    found = array("Q", [digest(batch[at + 8 : stop]) for at, stop in zip(places, [*places[1:], end], strict=True)])
-    return (places, checksums.tobytes()) if found == checksums else None
+    digest, stops = xxhash.xxh3_64_digest, [*places[1:], end]
+    found = b"".join([digest(batch[at + 8 : stop]) for at, stop in zip(places, stops, strict=True)])
+    # Digests have the most significant byte first.
+    expected = array("Q", checksums)
+    expected.byteswap()
+    return (places, checksums) if found == expected.tobytes() else None
 
 
 def _places(batch: memoryview, count: int) -> tuple[Sequence[int], Buffer]:

@@ -31,7 +31,7 @@ def walk(
         count: of its messages.
         payload_bytes_max, headers_bytes_max: of one message.
         starts: room for one more than `count` numbers of 64 bits; the last is where the last message ends.
-        checksums: room for `count` numbers of 64 bits.
+        checksums: room for 8 bytes for each message.
 
     Returns:
         How many messages have headers; -1 if a message is cut off, is not the one that its place says, has no payload
@@ -44,10 +44,8 @@ def walk(
         starts[index] = position
         if end - position < 48:
             return -1
-        checksum = 0
-        for at in range(position + 7, position - 1, -1):
-            checksum = checksum << 8 | batch[at]
-        checksums[index] = checksum
+        for at in range(8):
+            checksums[8 * index + at] = batch[position + at]
         delta = headers = payload = 0
         for at in range(3, -1, -1):
             delta = delta << 8 | batch[position + 24 + at]

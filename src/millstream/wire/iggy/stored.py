@@ -121,7 +121,7 @@ def starts_of(frame: memoryview, layout: Layout, count: int) -> list[int]:
     messages = messages_of(frame)
     position = BATCH_HEADER_BYTES if layout is Layout.BATCH else 0
     if layout is Layout.BATCH and message_walk.COMPILED and 0 < count <= len(messages) // _MESSAGE_BYTES_MIN:
-        walked, checksums = array("q", bytes(8 * (count + 1))), array("Q", bytes(8 * count))
+        walked, checksums = array("q", bytes(8 * (count + 1))), bytearray(8 * count)
         limits = len(messages), len(messages)
         room = memoryview(walked), memoryview(checksums)
         if message_walk.walk(messages, position, count, *limits, *room) >= 0:
