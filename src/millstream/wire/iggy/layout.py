@@ -144,12 +144,13 @@ class _Source:
         """`read(payload, position)`."""
         lines = []
         for index, (names, how) in enumerate(self._runs):
-            call = self._refer(f"r{index}", how.unpack_from if isinstance(how, struct.Struct) else how.read)
+            values = ", ".join(f"v_{name}" for name in names)
             if isinstance(how, struct.Struct):
-                lines.append(f"{', '.join(names)}, = {call}(payload, position); position += {how.size}")
+                call = self._refer(f"r{index}", how.unpack_from)
+                lines.append(f"{values}, = {call}(payload, position); position += {how.size}")
             else:
-                lines.append(f"{names[0]}, position = {call}(payload, position)")
-        arguments = ", ".join(f"{name}={name}" for names, _ in self._runs for name in names)
+                lines.append(f"{values}, position = {self._refer(f'r{index}', how.read)}(payload, position)")
+        arguments = ", ".join(f"{name}=v_{name}" for names, _ in self._runs for name in names)
         read: _Reader = self._build("read(payload, position)", [*lines, f"return cls({arguments}), position"])
         return read
 
