@@ -44,6 +44,7 @@ def there(strict_server: ServerProcess) -> Iterator[Clients]:
     """A client of every protocol at that server."""
     address = strict_server.addresses["any"]
     found = Clients(Kafka(address), Kafka07(address), Pulsar(address), Iggy(address))
+    found.iggy.call("create_stream", name=DEFAULT_STREAM)
     yield found
     for one in (found.kafka07, found.pulsar, found.iggy):
         one.close()
