@@ -8,7 +8,7 @@ from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.conformance.pulsar_java.conftest import ANY
-from tests.support.java_scenarios import Play
+from tests.support.java_scenarios import Play, Start
 from tests.support.server_process import ServerProcess, serving, start
 
 pytestmark = pytest.mark.timeout(400)
@@ -66,9 +66,9 @@ def test_what_was_answered_survives_kill_9(tmp_path: Path, play: Play, unique: C
         assert "Traceback" not in second.log()
 
 
-def test_they_can_be_switched_off(tmp_path: Path, start: Callable[..., object], unique: Callable[[str], str]) -> None:
+def test_they_can_be_switched_off(tmp_path: Path, start: Start, unique: Callable[[str], str]) -> None:
     with serving(str(tmp_path / "data"), ANY, ["pulsar.transactions.enable=false"]) as off:
         process = start(off, "commit", unique("off"))
-        _, errors = process.communicate(timeout=90)  # type: ignore[attr-defined]  # a Popen
-        assert process.returncode == 1  # type: ignore[attr-defined]  # a Popen
+        _, errors = process.communicate(timeout=90)
+        assert process.returncode == 1
         assert "switched off" in errors

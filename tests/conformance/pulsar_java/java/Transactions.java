@@ -197,7 +197,7 @@ final class Transactions {
         producer.newMessage(committed).value("committed").send();
         consumer.acknowledgeAsync(Scenario.receive(consumer).getMessageId(), committed).get();
         committed.commit().get();
-        Transaction open = begin(s, 5);
+        Transaction open = begin(s, 15); // longer than a slow machine takes to start the next process
         producer.newMessage(open).value("open").send();
         producer.newMessage().value("behind").send();
         System.out.println("left open");
