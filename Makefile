@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-COMPILED := $(wildcard src/millstream/*/*/*.pxd)
+COMPILED := $(wildcard src/millstream/*/*.pxd src/millstream/*/*/*.pxd)
 
 $(READY): pyproject.toml setup.py $(COMPILED) $(COMPILED:.pxd=.py) $(wildcard src/millstream/wire/*/proto/*.proto)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Millstream needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }

@@ -32,7 +32,8 @@ from typing import Final, NamedTuple, Protocol
 
 from millstream.broker.partition import Partition
 from millstream.model.errors import MillstreamError
-from millstream.model.frame import FrameHeader, read_frame_header
+from millstream.model.frame import FrameHeader, base_offset_at, read_frame_header
+from millstream.model.frame_span import FrameSpan, frame_of, take_span
 from millstream.storage.address_file import AddressFile, Checkpoint
 from millstream.storage.errors import DiskFull, OffsetOutOfRange
 
@@ -59,18 +60,18 @@ class Encoding(Protocol):
     variant: int
     """How frames of other protocols are encoded now, 0 to 255."""
 
-    def size(self, frame: memoryview, header: FrameHeader, variant: int) -> int:
-        """Bytes of a whole frame in a variant of the encoding."""
+    def size(self, span: FrameSpan, variant: int) -> int:
+        """Bytes of whole frames in a variant of the encoding."""
 
-    def encode(self, where: str, frame: memoryview, header: FrameHeader, variant: int) -> Buffer:
-        """A whole frame in a variant of the encoding: as many bytes as `size` says. `where` names the partition."""
+    def encode(self, where: str, span: FrameSpan, variant: int) -> Buffer:
+        """Whole frames in a variant of the encoding: as many bytes as `size` says. `where` names the partition."""
 
     def position(self, frame: memoryview, header: FrameHeader, variant: int, offset: int) -> int:
-        """Where in those bytes the record with an offset begins."""
+        """Where in the bytes of a frame the record with an offset begins."""
 
 
 class _Encoded(NamedTuple):
-    """A frame in its encoding, and the offset behind it."""
+    """Frames in their encoding, and the offset behind them."""
 
     content: memoryview
     next_offset: int
@@ -113,7 +114,7 @@ class EncodedFrames:
 
 
 class _Piece(NamedTuple):
-    """A frame in its encoding on a walk, and where it begins."""
+    """Frames in their encoding on a walk, and where they begin."""
 
     address: int
     base_offset: int
@@ -187,11 +188,16 @@ class AddressIndex:
             data, _ = log.read(max(self._tip.offset, log.start_offset), min(left, _READ_BYTES))
             left -= max(len(data), 1)
             is_last = not data
-            for frame, header in _frames(data):
-                is_last = header.base_offset >= stable_offset
+            position = 0
+            while position < len(data):
+                # As if frames were counted one by one: a checkpoint is due before the next one.
+                until_due = INTERVAL_BYTES - self._since_bytes
+                span = self._take(data, position, stable_offset, until_due if until_due > 0 else INTERVAL_BYTES)
+                is_last = span.base_offset >= stable_offset
                 if is_last:
                     break
-                self._note(frame, header)
+                self._note(span)
+                position += len(span.data)
             if is_last and self._tip.offset < stable_offset:  # all that is left is damaged, or was removed
                 gone = max(min(log.start_offset, stable_offset) - self._tip.offset, 0)
                 self._tip = self._tip._replace(offset=stable_offset, address=self._tip.address + gone, frame_crc=0)
@@ -202,25 +208,33 @@ class AddressIndex:
             self._fix()
         self._store()
 
-    def _note(self, frame: memoryview, header: FrameHeader) -> None:
-        if header.base_offset != self._tip.offset:
+    def _take(self, data: memoryview, position: int, end_offset: int, bytes_max: int) -> FrameSpan:
+        """The frames at a position that can be counted together: none that was aborted is among several."""
+        span = take_span(data, position, end_offset=end_offset, bytes_max=bytes_max)
+        if span.count > 1 and self._partition.has_aborted(span.base_offset, span.end_offset):
+            return frame_of(span.data)
+        return span
+
+    def _note(self, span: FrameSpan) -> None:
+        base_offset = span.base_offset
+        if base_offset != self._tip.offset:
             was_removed = self._tip.offset < self._log.start_offset
-            gone = header.base_offset - self._tip.offset if was_removed else 0
-            self._tip = Checkpoint(header.base_offset, self._tip.address + gone, 0, self._tip.variant)
+            gone = base_offset - self._tip.offset if was_removed else 0
+            self._tip = Checkpoint(base_offset, self._tip.address + gone, 0, self._tip.variant)
             self._fix()
         elif self._since_bytes >= INTERVAL_BYTES:
             self._fix()
         tip = self._tip
-        size = self._size(frame, header, tip.variant)
-        self._tip = Checkpoint(header.last_offset + 1, tip.address + size, header.crc, tip.variant)
-        self._since_bytes += header.size
+        size = self._size(span, tip.variant)
+        self._tip = Checkpoint(span.end_offset, tip.address + size, span.last_crc, tip.variant)
+        self._since_bytes += len(span.data)
 
-    def _size(self, frame: memoryview, header: FrameHeader, variant: int) -> int:
-        return 0 if self._is_aborted(header) else self._encoding.size(frame, header, variant)
+    def _size(self, span: FrameSpan, variant: int) -> int:
+        return 0 if self._is_aborted(span.end_offset) else self._encoding.size(span, variant)
 
-    def _is_aborted(self, header: FrameHeader) -> bool:
+    def _is_aborted(self, end_offset: int) -> bool:
         # A log that begins within a frame knows it by its end only.
-        return self._partition.is_aborted(header.last_offset)
+        return self._partition.is_aborted(end_offset - 1)
 
     def _fix(self) -> None:
         """Make the tip a checkpoint that stays."""
@@ -310,7 +324,7 @@ class AddressIndex:
             self._set_checkpoint(place, Checkpoint(offset, address, 0, variant))
         self._trim(place)
         address = self._addresses[0]
-        if base < start and self._offsets[0] == base and not self._is_aborted(header):
+        if base < start and self._offsets[0] == base and not self._is_aborted(header.last_offset + 1):
             address += self._encoding.position(data[: header.size], header, variant, start)
         return address
 
@@ -327,25 +341,28 @@ class AddressIndex:
         anchor = self._checkpoint(place) if place < len(self._offsets) else self._tip
         variant = self._variants[place - 1]
         size, whole_from, expected = 0, offset, offset
-        for frame, header in self._walk(offset, anchor.offset):
-            if header.base_offset > expected:
-                size, whole_from = 0, header.base_offset
-            size += self._size(frame, header, variant)
-            expected = header.last_offset + 1
+        for span in self._walk(offset, anchor.offset):
+            if span.base_offset > expected:
+                size, whole_from = 0, span.base_offset
+            size += self._size(span, variant)
+            expected = span.end_offset
         if expected != anchor.offset:
             return anchor.offset, anchor.address
         return whole_from, max(anchor.address - size, self._addresses[place - 1])
 
-    def _walk(self, offset: int, stop_offset: int) -> Iterator[tuple[memoryview, FrameHeader]]:
+    def _walk(self, offset: int, stop_offset: int) -> Iterator[FrameSpan]:
         """The frames from the one with an offset on, up to another offset."""
         while offset < stop_offset:
             data, offset = self._log.read(max(offset, self._log.start_offset), INTERVAL_BYTES)
             if not data:
                 return
-            for frame, header in _frames(data):
-                if header.base_offset >= stop_offset:
+            position = 0
+            while position < len(data):
+                span = self._take(data, position, stop_offset, INTERVAL_BYTES)
+                if span.base_offset >= stop_offset:
                     return
-                yield frame, header
+                yield span
+                position += len(span.data)
 
     def read(self, address: int, max_bytes: int) -> list[Buffer]:
         """Read bytes.
@@ -399,27 +416,30 @@ class AddressIndex:
             data, next_offset = log.read(max(offset, log.start_offset), wanted_bytes)
             if not data:
                 return
-            for frame, header in _frames(data):
-                base = header.base_offset
+            position = 0
+            while position < len(data):
+                base = base_offset_at(data, position)
                 if base >= self._tip.offset or at >= stop_address:
                     return
                 if base >= following:
                     place = bisect_right(self._offsets, base) - 1
                     following = self._offset_behind(place)
                     variant = self._variants[place]
+                span = self._take(data, position, following, INTERVAL_BYTES)
+                position += len(span.data)
                 if base > offset:  # behind damage
                     whole_from, at = self._whole_from(base, place + 1)
                     if base < whole_from:
                         continue
-                offset = header.last_offset + 1
+                offset = span.end_offset
                 if at < address:
-                    size = self._size(frame, header, variant)
+                    size = self._size(span, variant)
                     if at + size <= address:
                         at += size
                         continue
-                if self._is_aborted(header):
+                if self._is_aborted(offset):
                     continue
-                content = memoryview(self._encoding.encode(self._log.directory, frame, header, variant))
+                content = memoryview(self._encoding.encode(self._log.directory, span, variant))
                 if content:
                     yield _Piece(at, base, _Encoded(content, offset))
                 at += len(content)
@@ -482,11 +502,3 @@ class AddressIndex:
         self._file_records = self._rewritten_records
         self._store()
         return close
-
-
-def _frames(data: memoryview) -> Iterator[tuple[memoryview, FrameHeader]]:
-    position = 0
-    while position < len(data):
-        header = read_frame_header(data, position)
-        yield data[position : position + header.size], header
-        position += header.size

@@ -37,12 +37,14 @@ from crc32c import crc32c
 __all__ = [
     "CODEC_MASK",
     "CRC_FROM",
+    "CRC_POSITION",
     "HEADER_BYTES",
     "LENGTH_OVERHEAD",
     "MAGICS",
     "Attributes",
     "FrameHeader",
     "Magic",
+    "base_offset_at",
     "frame_crc",
     "read_frame_header",
     "set_base_offset",
@@ -54,6 +56,7 @@ __all__ = [
 HEADER_BYTES: Final = 61
 LENGTH_OVERHEAD: Final = 12
 """Bytes of a frame that its `length` does not count: the base offset and the length itself."""
+CRC_POSITION: Final = 17
 CRC_FROM: Final = 21
 """Position in the frame of the first byte that the checksum covers."""
 CODEC_MASK: Final = 0x07
@@ -61,7 +64,6 @@ CODEC_MASK: Final = 0x07
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _BASE_OFFSET: Final = struct.Struct(">q")
 _LEADER_EPOCH: Final = struct.Struct(">i")
-_CRC_POSITION: Final = 17
 _ATTRIBUTES: Final = struct.Struct(">h")
 _MAX_TIMESTAMP: Final = struct.Struct(">q")
 _UINT32: Final = struct.Struct(">I")
@@ -132,6 +134,12 @@ def read_frame_header(buf: bytes | bytearray | memoryview, position: int = 0) ->
     return FrameHeader._make(_HEADER.unpack_from(buf, position))
 
 
+def base_offset_at(buf: memoryview, position: int) -> int:
+    """The base offset of the frame at a position."""
+    offset: int = _BASE_OFFSET.unpack_from(buf, position)[0]
+    return offset
+
+
 def frame_crc(frame: memoryview) -> int:
     """The checksum that a frame should carry.
 
@@ -152,7 +160,7 @@ def set_log_append_time(frame: memoryview, timestamp_ms: int) -> None:
     (attributes,) = _ATTRIBUTES.unpack_from(frame, CRC_FROM)
     _ATTRIBUTES.pack_into(frame, CRC_FROM, attributes | Attributes.LOG_APPEND_TIME)
     _MAX_TIMESTAMP.pack_into(frame, 35, timestamp_ms)
-    _UINT32.pack_into(frame, _CRC_POSITION, frame_crc(frame))
+    _UINT32.pack_into(frame, CRC_POSITION, frame_crc(frame))
 
 
 def transaction_fields(number: int) -> tuple[int, int]:

@@ -1,10 +1,10 @@
-"""Records of one frame as a table of where their bytes stand, instead of an object for each.
+"""Records of a span of frames as a table of where their bytes stand, instead of an object for each.
 
 What translates between two encodings of a batch needs of a record no more than where its key, its value and its
 headers begin and how long they are. So a reader of an encoding fills in a table, a writer of another goes through it,
 and neither knows of the other. A row of the table is ROW_FIELDS numbers,
 
-    0  offset, from the frame's base offset     4  bytes of the key, -1 for null
+    0  offset, from the span's base offset      4  bytes of the key, -1 for null
     1  timestamp, ms since 1970                 5  where the value begins
     2  1 if that is the time of the append      6  bytes of the value, -1 for null
     3  where the key begins                     7  how many headers it has
@@ -17,26 +17,21 @@ all of it means; a table holds what records do, no more and no less.
 from collections.abc import Iterator
 from typing import Final
 
+from millstream.model.frame_span import FrameSpan
 from millstream.model.record import Record
 
-__all__ = ["HEADER_FIELDS", "ROW_FIELDS", "RecordTable", "numbers"]
+__all__ = ["HEADER_FIELDS", "ROW_FIELDS", "RecordTable"]
 
 ROW_FIELDS: Final = 8
 HEADER_FIELDS: Final = 4
-_NUMBER_BYTES: Final = 8
-
-
-def numbers(count: int) -> memoryview:
-    """Room for some numbers of 64 bits, all of them 0."""
-    return memoryview(bytearray(_NUMBER_BYTES * count)).cast("q")
 
 
 class RecordTable:
-    """The records of one frame.
+    """The records of a span.
 
     Args:
-        base_offset: of the frame.
-        data: what positions point into. It may be the frame itself, so that a table is to be used up at once.
+        span: the frames. The heads tell how many of the records each has.
+        data: what positions point into. It may be the frames themselves, so that a table is to be used up at once.
         count: how many records there are.
         rows: their rows, ascending by offset.
         headers: all their headers, at least as many as the rows say.
@@ -45,11 +40,11 @@ class RecordTable:
         header_count: of all records.
     """
 
-    __slots__ = ("base_offset", "content_bytes", "count", "data", "header_count", "headers", "rows", "value_bytes")
+    __slots__ = ("base_offset", "content_bytes", "count", "data", "header_count", "headers", "rows", "span", "value_bytes")
 
     def __init__(
         self,
-        base_offset: int,
+        span: FrameSpan,
         data: memoryview,
         count: int,
         rows: memoryview,
@@ -58,7 +53,8 @@ class RecordTable:
         value_bytes: int,
         header_count: int,
     ) -> None:
-        self.base_offset = base_offset
+        self.span = span
+        self.base_offset = span.base_offset
         self.data = data
         self.count = count
         self.rows = rows

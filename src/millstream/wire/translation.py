@@ -1,11 +1,12 @@
-"""Reading what another protocol wrote: any frame of the log as neutral records, and as whatever a reader wants.
+"""Reading what another protocol wrote: any frames of the log as neutral records, and as whatever a reader wants.
 
 Every protocol's package has readers of its own encoding; this is the one place that knows all of them, by the magic
 value of the frame. One is loaded when a frame of its encoding is first met.
 
 There are two ways, and each reader and each writer knows both. Nearly all batches go by way of a `RecordTable`,
-which compiled loops fill in and empty. What is out of the ordinary, and everything where nothing is compiled, goes by
-way of `Record`, one object for each. Both come to the same bytes, which the tests hold them to.
+which compiled loops fill in and empty, a span of frames at a time. What is out of the ordinary, and everything where
+nothing is compiled, goes by way of `Record`, frame by frame, one object for each. Both come to the same bytes, which
+the tests hold them to; but for Kafka, whose batches may hold what several frames do.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -13,7 +14,9 @@ from functools import cache
 from importlib import import_module
 from typing import Final, Protocol, TypeVar
 
-from millstream.model.frame import FrameHeader, Magic, read_frame_header
+from millstream.model.frame import FrameHeader, Magic
+from millstream.model.frame_heads import own_frames
+from millstream.model.frame_span import FrameSpan, frame_of, take_span
 from millstream.model.record import Record
 from millstream.model.record_table import RecordTable
 from millstream.wire.compression import CompressionError
@@ -39,8 +42,9 @@ Reader = Callable[[memoryview], Sequence[Record]]
 Its records have their offsets in the log, in order. Records that are nobody's to read (a mark of a transaction, a
 part of a message that is not the last) are left out. Raises WireError, CompressionError.
 """
-TableReader = Callable[[memoryview], RecordTable | None]
-"""Does the same with compiled loops; None for what is left to the `Reader`. Raises WireError, CompressionError."""
+TableReader = Callable[[FrameSpan], RecordTable | None]
+"""Takes the frames of a span apart with compiled loops; None for what is left to the `Reader`. Raises WireError,
+CompressionError."""
 
 READERS: Final[Mapping[int, tuple[tuple[str, str], tuple[str, str]]]] = {
     Magic.KAFKA_V2: (
@@ -83,13 +87,13 @@ def read_records(frame: memoryview) -> Sequence[Record]:
     return _readers(frame[16])[0](frame)
 
 
-def read_table(frame: memoryview) -> RecordTable | None:
-    """The same as a table; None if the frame is out of the ordinary, or nothing is compiled.
+def read_table(span: FrameSpan) -> RecordTable | None:
+    """The records of a span as a table; None if a frame is out of the ordinary, or nothing is compiled.
 
     Raises:
         WireError, CompressionError: as `read_records`.
     """
-    return _readers(frame[16])[1](frame)
+    return _readers(span.magic)[1](span)
 
 
 class Form(Protocol[T]):
@@ -99,39 +103,43 @@ class Form(Protocol[T]):
     def name(self) -> Hashable:
         """Tells it from all other forms."""
 
-    def of_table(self, table: RecordTable, header: FrameHeader) -> T | None:
-        """Make it of a table; None to be given the records."""
+    def of_table(self, table: RecordTable) -> T | None:
+        """Make it of a table; None to be given the records, frame by frame."""
 
     def of_records(self, records: Sequence[Record], header: FrameHeader) -> T:
-        """Make it of records."""
+        """Make it of the records of one frame."""
 
     def size_bytes(self, made: T) -> int:
         """Bytes that what was made takes in memory, about."""
 
 
-def translate(frame: memoryview, header: FrameHeader, form: Form[T]) -> T:
-    """Make of a frame what a reader wants.
+def translate(span: FrameSpan, form: Form[T]) -> T | None:
+    """Make of some frames what a reader wants.
 
     Args:
-        frame: one whole frame of the log.
-        header: its header.
+        span: the frames.
         form: what is wanted.
+
+    Returns:
+        None if each of the frames has to be translated by itself. That is never so for a single one.
 
     Raises:
         WireError, CompressionError: as `read_records`.
     """
-    table = read_table(frame)
-    made = form.of_table(table, header) if table is not None else None
-    return made if made is not None else form.of_records(read_records(frame), header)
+    table = read_table(span)
+    made = form.of_table(table) if table is not None else None
+    if made is None and span.count == 1:
+        made = form.of_records(read_records(span.data), span.header)
+    return made
 
 
 class _KafkaBatch:
-    """A Kafka batch that takes the same offsets."""
+    """Kafka batches that take the same offsets."""
 
     name: Hashable = "kafka batch"
 
-    def of_table(self, table: RecordTable, header: FrameHeader) -> bytearray:
-        return place_table(table, header)
+    def of_table(self, table: RecordTable) -> bytearray:
+        return place_table(table)
 
     def of_records(self, records: Sequence[Record], header: FrameHeader) -> bytearray:
         return place_batch(records, header)
@@ -151,9 +159,10 @@ def kafka_batch(frame: memoryview, header: FrameHeader) -> bytes | bytearray | m
     if header.magic == Magic.KAFKA_V2:
         return frame
     try:
-        return translate(frame, header, KAFKA_BATCH)
+        made = translate(frame_of(frame), KAFKA_BATCH)
     except (WireError, CompressionError):
-        return place_batch((), header)
+        made = None
+    return made if made is not None else place_batch((), header)
 
 
 def batch_of(records: Sequence[Record], header: FrameHeader) -> bytearray:
@@ -175,11 +184,12 @@ def first_frames(frames: memoryview, end: int, records_max: int) -> tuple[memory
     """
     position = records = 0
     while position < len(frames):
-        header = read_frame_header(frames, position)
-        if header.magic != Magic.KAFKA_V2:
-            count = header.last_offset_delta + 1
-            if position and records + count > records_max:
-                return frames[:position], header.base_offset, records
-            records += count
-        position += header.size
+        position = own_frames(frames, position, Magic.KAFKA_V2)
+        if position >= len(frames):
+            break
+        span = take_span(frames, position)
+        if position and records + span.records > records_max:
+            return frames[:position], span.base_offset, records
+        records += span.records
+        position += len(span.data)
     return frames, end, records

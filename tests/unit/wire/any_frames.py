@@ -4,7 +4,7 @@ import base64
 
 from hypothesis import strategies as st
 
-from millstream.model.frame import set_base_offset, set_log_append_time
+from millstream.model.frame import read_frame_header, set_base_offset, set_log_append_time
 from millstream.model.record import Record
 from millstream.wire.compression import Codec
 from millstream.wire.iggy.dialects import Dialect
@@ -28,7 +28,15 @@ from millstream.wire.pulsar.pulsar_pb2 import (
 from millstream.wire.pulsar.stored_frame import build_frame
 from tests.unit.wire.iggy.batches import Outgoing, taken
 
-__all__ = ["frames", "iggy_frames", "kafka07_frames", "kafka_frames", "pulsar_frames", "pulsar_single_frames"]
+__all__ = [
+    "frames",
+    "iggy_frames",
+    "kafka07_frames",
+    "kafka_frames",
+    "pulsar_frames",
+    "pulsar_single_frames",
+    "rows_of_frames",
+]
 
 TIME_MS = 1_700_000_000_000
 OFFSETS = st.sampled_from([0, 1000, 2**40])
@@ -189,3 +197,32 @@ def pulsar_single_frames(draw: st.DrawFn) -> memoryview:
 
 frames = st.one_of(kafka_frames, kafka07_frames, pulsar_frames(), pulsar_single_frames(), iggy_frames())
 """Of any encoding."""
+
+
+def _in_a_row(made: list[memoryview], offset: int) -> memoryview:
+    """Frames one behind the other, from an offset on."""
+    for frame in made:
+        set_base_offset(frame, offset)
+        offset = read_frame_header(frame).last_offset + 1
+    return memoryview(b"".join(made))
+
+
+rows_of_frames = st.builds(
+    _in_a_row,
+    st.one_of(
+        *(
+            st.lists(one, min_size=2, max_size=6)
+            for one in (
+                kafka_frames,
+                kafka07_frames,
+                pulsar_frames(),
+                pulsar_single_frames(),
+                pulsar_frames() | pulsar_single_frames(),
+                iggy_frames(),
+                frames,
+            )
+        )
+    ),
+    st.sampled_from([0, 1000, 2**40]),
+)
+"""Frames without a gap between them, most of them of one encoding."""

@@ -4,13 +4,15 @@ the same whether they are compiled or not."""
 import importlib.machinery
 import importlib.util
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 from types import ModuleType
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from millstream.model.frame import FrameHeader, Magic, read_frame_header
+from millstream.model.frame import FrameHeader, Magic, frame_crc, read_frame_header
+from millstream.model.frame_span import FrameSpan, frame_of, spans_of
 from millstream.model.record import Record
 from millstream.model.record_table import RecordTable
 from millstream.wire import iggy, kafka, kafka07, pulsar
@@ -28,7 +30,8 @@ from millstream.wire.kafka07.frames import encode_records
 from millstream.wire.pulsar import message_tables as pulsar_tables
 from millstream.wire.pulsar.records import build_entries
 from millstream.wire.translation import READERS, read_records
-from tests.unit.wire.any_frames import frames, kafka_frames
+from tests.support.batches import frames_of
+from tests.unit.wire.any_frames import frames, kafka_frames, rows_of_frames
 
 PACKAGES = {Magic.KAFKA_V2: kafka, Magic.KAFKA07_SET: kafka07, Magic.PULSAR_ENTRY: pulsar, Magic.IGGY_BATCH: iggy}
 TABLES = {
@@ -41,10 +44,13 @@ LOOPS = (
     (kafka_tables, "kafka/record_rows.py"),
     (kafka07_tables, "kafka07/message_rows.py"),
     (pulsar_tables, "pulsar/message_rows.py"),
+    (pulsar_tables, "pulsar/entry_rows.py"),
     (iggy_tables, "iggy/message_rows.py"),
     (polled_frame, "iggy/polled_rows.py"),
 )
 """Who calls a module of loops, and its source."""
+NAMES = ("batch_end", "plain_run", "read_entries", "read_rows", "write_entries", "write_rows", "PolledRows")
+"""What they call."""
 SEED = b"a seed of ids"
 PATIENT = settings(
     derandomize=True,
@@ -73,7 +79,7 @@ def loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
     if request.param == "python":
         for caller, source in LOOPS:
             module = twin(source)
-            for name in ("read_rows", "write_rows", "plain_run", "PolledRows"):
+            for name in NAMES:
                 if hasattr(module, name) and hasattr(caller, name):
                     monkeypatch.setattr(caller, name, getattr(module, name))
     return str(request.param)
@@ -81,15 +87,20 @@ def loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
 
 def table_of(frame: memoryview) -> RecordTable | None:
     """A frame as a table, whether or not anything is compiled here."""
-    read: Callable[..., RecordTable | None] = TABLES[Magic(frame[16])].read_table
-    return read(frame, compiled=True)
+    return table_of_span(frame_of(frame))
+
+
+def table_of_span(span: FrameSpan) -> RecordTable | None:
+    """The same of several frames."""
+    read: Callable[..., RecordTable | None] = TABLES[Magic(span.magic)].read_table
+    return read(span, compiled=True)
 
 
 def polled_both(
     table: RecordTable, records: list[Record], layout: Layout, header: FrameHeader
 ) -> Iterator[polled_frame.PolledFrame | None]:
     append_time_ms = header.max_timestamp if header.magic == Magic.IGGY_BATCH else None
-    yield poll_table(table, layout, 3, SEED, append_time_ms, compiled=True)
+    yield poll_table(table, layout, 3, SEED, compiled=True)
     yield poll_messages([message_of(one, SEED, append_time_ms) for one in records], layout, 3)
 
 
@@ -125,7 +136,7 @@ def test_both_ways_make_the_same_batches_and_message_sets(loops: str, frame: mem
     if table is None:
         return
     records = list(read_records(frame))
-    assert kafka_tables.place_table(table, header) == place_batch(records, header)
+    assert kafka_tables.place_table(table) == place_batch(records, header)
     for magic in (0, 1):
         assert kafka07_tables.encode_table(table, magic) == encode_records(records, magic)
         assert kafka07_tables.encoded_bytes(table, magic) == len(encode_records(records, magic))
@@ -161,6 +172,64 @@ def test_both_ways_make_the_same_polls(loops: str, frame: memoryview, layout: La
         )
 
 
+@given(rows_of_frames, st.sampled_from(Layout))
+@PATIENT
+def test_several_frames_taken_apart_together_are_what_each_is_by_itself(
+    loops: str, data: memoryview, layout: Layout
+) -> None:
+    for span in spans_of(data, frames_max=256):
+        table = table_of_span(span)
+        if table is None:
+            continue
+        each = [(one.header, list(read_records(one.data))) for one in span.frames()]
+        records = [record for _, found in each for record in found]
+        assert list(table.records()) == records
+        ends = list(accumulate(len(found) for _, found in each))
+        assert table.span.heads[8 : 9 * span.count : 9].tolist() == ends
+        check_batches(kafka_tables.place_table(table), each)
+        assert kafka07_tables.encode_table(table, 1) == encode_records(records, 1)
+        check_entries(pulsar_tables.build_run(table) if span.count > 1 else None, each)
+        check_polls(table, each, layout)
+
+
+def check_batches(batches: bytearray, each: list[tuple[FrameHeader, list[Record]]]) -> None:
+    """The batches hold the records at their offsets, and take all offsets of the frames."""
+    placed = [read_frame_header(batch) for batch in frames_of(batches)]
+    assert (placed[0].base_offset, placed[-1].last_offset) == (each[0][0].base_offset, each[-1][0].last_offset)
+    assert [one.base_offset for one in placed[1:]] == [one.last_offset + 1 for one in placed[:-1]]
+    found = [record for batch in frames_of(batches) for record in read_records(memoryview(batch))]
+    alone = [bytes(place_batch(records, header)) for header, records in each]
+    assert found == [record for batch in alone for record in read_records(memoryview(batch))]
+    for batch, header in zip(frames_of(batches), placed, strict=True):
+        assert header.crc == frame_crc(memoryview(batch))
+        within = [one for one in alone if header.base_offset <= read_frame_header(one).base_offset <= header.last_offset]
+        assert len(within) > 1 or within == [bytes(batch)]
+
+
+def check_entries(entries: list[memoryview] | None, each: list[tuple[FrameHeader, list[Record]]]) -> None:
+    if entries is None:
+        return
+    built = [
+        list(build_entries(records, first_offset=header.base_offset, message_count=header.last_offset_delta + 1))
+        for header, records in each
+    ]
+    assert entries == [one.data for (one,) in built]
+
+
+def check_polls(table: RecordTable, each: list[tuple[FrameHeader, list[Record]]], layout: Layout) -> None:
+    found = poll_table(table, layout, 3, SEED, compiled=True) if table.count else None
+    if found is None:
+        return
+    messages = [
+        message_of(record, SEED, header.max_timestamp if header.magic == Magic.IGGY_BATCH else None)
+        for header, records in each
+        for record in records
+    ]
+    wanted = poll_messages(messages, layout, 3)
+    assert bytes(found.content) == bytes(wanted.content)
+    assert (list(found.offsets), found.starts, found.firsts) == (list(wanted.offsets), wanted.starts, wanted.firsts)
+
+
 @given(frames, st.integers(61, 400), st.integers(0, 255))
 @PATIENT
 def test_a_damaged_body_is_left_to_the_records_or_means_the_same(
@@ -185,7 +254,7 @@ def test_a_damaged_body_is_left_to_the_records_or_means_the_same(
 @given(kafka_frames)
 @PATIENT
 def test_nothing_goes_by_tables_where_nothing_is_compiled(frame: memoryview) -> None:
-    assert kafka_tables.read_table(frame, compiled=False) is None
+    assert kafka_tables.read_table(frame_of(frame), compiled=False) is None
 
 
 def test_nearly_all_frames_go_by_tables() -> None:

@@ -29,15 +29,15 @@ class PolledFrames:
         self._partition = partition
         self._id_seed = id_seed
 
-    def of_table(self, table: RecordTable, header: FrameHeader) -> PolledFrame | None:
+    def of_table(self, table: RecordTable) -> PolledFrame | None:
         if not table.count:
             return _NOTHING
-        return poll_table(table, self._layout, self._partition, self._id_seed, _append_time_ms(header))
+        return poll_table(table, self._layout, self._partition, self._id_seed)
 
     def of_records(self, records: Sequence[Record], header: FrameHeader) -> PolledFrame:
         if not records:
             return _NOTHING
-        append_time_ms = _append_time_ms(header)
+        append_time_ms = header.max_timestamp if header.magic == Magic.IGGY_BATCH else None
         messages = [message_of(record, self._id_seed, append_time_ms) for record in records]
         return poll_messages(messages, self._layout, self._partition)
 
@@ -46,7 +46,3 @@ class PolledFrames:
 
 
 _NOTHING: Final = PolledFrame(Layout.SHORT, memoryview(b""), (), array("q", (0,)), array("q"))
-
-
-def _append_time_ms(header: FrameHeader) -> int | None:
-    return header.max_timestamp if header.magic == Magic.IGGY_BATCH else None

@@ -6,7 +6,8 @@ from uuid import UUID
 
 from millstream.broker.partition import Partition
 from millstream.broker.permissions import Action
-from millstream.model.frame import FrameHeader, Magic, read_frame_header
+from millstream.model.frame import HEADER_BYTES, Magic, read_frame_header
+from millstream.model.frame_span import FrameSpan, frame_of, take_span
 from millstream.sessions.iggy.call import Call
 from millstream.sessions.iggy.consumers import Reader, reader_of
 from millstream.sessions.iggy.foreign_frames import PolledFrames
@@ -144,29 +145,42 @@ class _Found:
                     found, position = run
                     self._add(found)
                     continue
-                header = read_frame_header(data, position)
-                frame = data[position : position + header.size]
-                if not partition.is_aborted(header.base_offset) and not self._take(frame, header, offset, wanted):
+                if data[position + 16] == Magic.IGGY_BATCH and data[position + HEADER_BYTES] == layout:
+                    span = take_span(data, position, frames_max=1)
+                else:
+                    span = take_span(data, position, records_max=wanted - self.count)
+                    if self._goes_one_by_one(span, layout):
+                        span = frame_of(span.data)
+                if not partition.is_aborted(span.base_offset) and not self._take(span, offset, wanted):
                     return  # perhaps with nothing, if nothing could be read: the next poll knows that, and goes on
-                position += header.size
+                position += len(span.data)
             offset = next_offset
 
-    def _take(self, frame: memoryview, header: FrameHeader, offset: int, wanted: int) -> bool:
-        """Take the messages of a frame that are wanted; not if that would cost one answer too much."""
-        try:
-            found = native_slice(frame, header, self._call.dialect, offset, wanted - self.count)
-        except WireError:
-            return True  # nobody could read it; what follows can be
-        if found is None:
-            kept = self._call.broker.translated_frames
-            if not is_kept(kept, self._place, header, self._form):
-                if self._taken_apart and self._taken_apart + header.record_count > BATCH_RECORDS_MAX:
-                    return False
-                self._taken_apart += header.record_count
-            polled = translated(kept, self._place, frame, header, self._form)
+    def _goes_one_by_one(self, span: FrameSpan, layout: Layout) -> bool:
+        """Whether some of the frames are not to be read, or have the layout that is asked for."""
+        if span.magic == Magic.IGGY_BATCH and any(body[0] == layout for body in span.bodies()):
+            return True
+        return self._partition.has_aborted(span.base_offset, span.end_offset)
+
+    def _take(self, span: FrameSpan, offset: int, wanted: int) -> bool:
+        """Take the messages of some frames that are wanted; not if that would cost one answer too much."""
+        if span.magic == Magic.IGGY_BATCH:
+            try:
+                found = native_slice(span.data, span.header, self._call.dialect, offset, wanted - self.count)
+            except WireError:
+                return True  # nobody could read it; what follows can be
+            if found is not None:
+                self._add(found)
+                return True
+        kept = self._call.broker.translated_frames
+        if not is_kept(kept, self._place, span, self._form):
+            if self._taken_apart and self._taken_apart + span.records > BATCH_RECORDS_MAX:
+                return False
+            self._taken_apart += span.records
+        for _, polled in translated(kept, self._place, span, self._form):
             found = polled.part(offset, wanted - self.count) if polled is not None else None
-        if found is not None:
-            self._add(found)
+            if found is not None:
+                self._add(found)
         return True
 
     def _add(self, found: Slice) -> None:

@@ -1,10 +1,12 @@
 """What other protocols wrote, as Kafka batches that take the same offsets."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from millstream.broker.partition import Partition
 from millstream.broker.translated_frames import TranslatedFrames
-from millstream.model.frame import Magic, read_frame_header
+from millstream.model.frame import Magic
+from millstream.model.frame_heads import own_frames
+from millstream.model.frame_span import FrameSpan, take_span
 from millstream.sessions.translated import translated
 from millstream.wire.kafka.records import place_batch
 from millstream.wire.translation import KAFKA_BATCH
@@ -17,7 +19,7 @@ Buffer = bytes | bytearray | memoryview
 def kafka_batches(
     kept: TranslatedFrames, partition: Partition, frames: memoryview, is_hidden: Callable[[int], bool]
 ) -> bytes:
-    """Whole frames, one after the other, as Kafka batches.
+    """Whole frames, one after the other, as Kafka batches; small ones of other protocols share batches.
 
     A frame that nobody could make sense of becomes a batch without records, and so does one that is nobody's to read.
 
@@ -25,24 +27,32 @@ def kafka_batches(
         kept: the broker's.
         partition: whose they are.
         frames: the frames.
-        is_hidden: tells, by its base offset, whether a frame is for nobody.
+        is_hidden: tells, by its base offset, whether a frame is for nobody; it is one that was aborted.
     """
-    where = partition.log.directory
     parts: list[Buffer] = []
-    position = native_from = 0
+    position, all_shown = 0, partition.transactions is None
     while position < len(frames):
-        header = read_frame_header(frames, position)
-        stop = position + header.size
-        batch: Buffer | None = None
-        if is_hidden(header.base_offset):
-            batch = place_batch((), header)
-        elif header.magic != Magic.KAFKA_V2:
-            batch = translated(kept, where, frames[position:stop], header, KAFKA_BATCH)
-            if batch is None:
-                batch = place_batch((), header)
-        if batch is not None:
-            parts += (frames[native_from:position], batch)
-            native_from = stop
-        position = stop
-    parts.append(frames[native_from:])
+        stop = own_frames(frames, position, Magic.KAFKA_V2) if all_shown else position
+        if stop > position:
+            parts.append(frames[position:stop])
+            position = stop
+            continue
+        span = take_span(frames, position)
+        position += len(span.data)
+        if not partition.has_aborted(span.base_offset, span.end_offset):
+            parts += _batches(kept, partition, span)
+            continue
+        for frame in span.frames():
+            if is_hidden(frame.base_offset):
+                parts.append(place_batch((), frame.header))
+            else:
+                parts += _batches(kept, partition, frame)
     return b"".join(parts)
+
+
+def _batches(kept: TranslatedFrames, partition: Partition, span: FrameSpan) -> Iterator[Buffer]:
+    if span.magic == Magic.KAFKA_V2:
+        yield span.data
+        return
+    for frames, batches in translated(kept, partition.log.directory, span, KAFKA_BATCH):
+        yield batches if batches is not None else place_batch((), frames.header)

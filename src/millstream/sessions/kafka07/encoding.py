@@ -10,6 +10,7 @@ from typing import Final
 from millstream.broker.address_index import Buffer
 from millstream.broker.translated_frames import TranslatedFrames
 from millstream.model.frame import HEADER_BYTES, FrameHeader, Magic
+from millstream.model.frame_span import FrameSpan
 from millstream.model.record import Record
 from millstream.model.record_table import RecordTable
 from millstream.sessions.translated import translated
@@ -30,7 +31,7 @@ class _MessageSet:
         self._magic = magic
         self.name: Hashable = ("kafka07 message set", magic)
 
-    def of_table(self, table: RecordTable, header: FrameHeader) -> Buffer:
+    def of_table(self, table: RecordTable) -> Buffer:
         return encode_table(table, self._magic)
 
     def of_records(self, records: Sequence[Record], header: FrameHeader) -> Buffer:
@@ -47,7 +48,7 @@ class _SetBytes:
         self._magic = magic
         self.name: Hashable = ("bytes of a kafka07 message set", magic)
 
-    def of_table(self, table: RecordTable, header: FrameHeader) -> int:
+    def of_table(self, table: RecordTable) -> int:
         return encoded_bytes(table, self._magic)
 
     def of_records(self, records: Sequence[Record], header: FrameHeader) -> int:
@@ -73,21 +74,24 @@ class MessageSets:
         self.variant = magic
         self._frames = frames
 
-    def size(self, frame: memoryview, header: FrameHeader, variant: int) -> int:
-        """Bytes of a whole frame as a message set."""
-        if header.magic == Magic.KAFKA07_SET:
-            return header.size - HEADER_BYTES
+    def size(self, span: FrameSpan, variant: int) -> int:
+        """Bytes of whole frames as a message set."""
+        if span.magic == Magic.KAFKA07_SET:
+            return len(span.data) - span.count * HEADER_BYTES
         try:
-            return translate(frame, header, _SET_BYTES[variant])
+            size = translate(span, _SET_BYTES[variant])
         except (WireError, CompressionError):
-            return 0
+            size = None
+        if size is not None:
+            return size
+        return sum(self.size(frame, variant) for frame in span.frames()) if span.count > 1 else 0
 
-    def encode(self, where: str, frame: memoryview, header: FrameHeader, variant: int) -> Buffer:
-        """A whole frame as a message set; nothing if its own clients could not read it either."""
-        if header.magic == Magic.KAFKA07_SET:
-            return frame[HEADER_BYTES:]
-        found = translated(self._frames, where, frame, header, _SETS[variant])
-        return b"" if found is None else found
+    def encode(self, where: str, span: FrameSpan, variant: int) -> Buffer:
+        """Whole frames as a message set; nothing of one that its own clients could not read either."""
+        if span.magic == Magic.KAFKA07_SET:
+            return span.data[HEADER_BYTES:] if span.count == 1 else b"".join(span.bodies())
+        parts = [made for _, made in translated(self._frames, where, span, _SETS[variant]) if made is not None]
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def position(self, frame: memoryview, header: FrameHeader, variant: int, offset: int) -> int:
         """Where in the message set the message of an offset begins; a compressed message for all that are inside."""

@@ -12,7 +12,7 @@ sent as an entry of their own.
 Source: Pulsar binary protocol specification 3.0, "Message"; broker entry metadata, PIP-70.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -20,7 +20,7 @@ from millstream.broker.subscriptions import Delivery, FrameSource
 from millstream.model.frame import HEADER_BYTES, FrameHeader, Magic
 from millstream.sessions.pulsar.entry_tail import entry_tail
 from millstream.sessions.pulsar.remembered import Part, Remembered
-from millstream.sessions.pulsar.translations import Piece, Translations, Where
+from millstream.sessions.pulsar.translations import Piece, Translations, Where, Whole
 from millstream.sessions.session import Buffer
 from millstream.wire.pulsar.ack_set import encode_ack_set, open_messages
 from millstream.wire.pulsar.entry import broker_entry_prefix, read_entry
@@ -75,7 +75,7 @@ class MessageEncoder:
     keeps_ids: bool
     _heads: MessageHeads | None = field(default=None, init=False)
 
-    def encode(self, deliveries: Iterable[Delivery], epoch: int, remembered: Remembered) -> Encoded:
+    def encode(self, deliveries: Sequence[Delivery], epoch: int, remembered: Remembered) -> Encoded:
         """Encode the deliveries of one turn.
 
         Args:
@@ -90,13 +90,22 @@ class MessageEncoder:
             heads = self._heads = MessageHeads(self.consumer_id, self.ledger_id, self.shown, told_epoch)
         head_of, append = heads.head, encoded.buffers.append
         plain = not (self.strips_checksum or self.broker_metadata or self.source is not None)
+        whole: Whole | None = None
         for delivery in deliveries:
             header, frame, redeliveries, wanted = delivery
-            if plain and wanted is None and not redeliveries and header.magic == Magic.PULSAR_ENTRY:
-                append(head_of(header.base_offset, len(frame) - HEADER_BYTES))
-                append(frame[HEADER_BYTES:])
-            else:
-                self._encode_pieces(encoded, delivery, told_epoch, remembered)
+            if plain and wanted is None and not redeliveries:
+                if header.magic == Magic.PULSAR_ENTRY:
+                    append(head_of(header.base_offset, len(frame) - HEADER_BYTES))
+                    append(frame[HEADER_BYTES:])
+                    continue
+                if whole is None:
+                    whole = self.translations.whole(self.where, [one.frame for one in deliveries])
+                entry = whole.get(header.base_offset)
+                if entry is not None:
+                    append(head_of(header.base_offset, len(entry)))
+                    append(entry)
+                    continue
+            self._encode_pieces(encoded, delivery, told_epoch, remembered)
         return encoded
 
     def _encode_pieces(self, encoded: Encoded, delivery: Delivery, epoch: int | None, remembered: Remembered) -> None:

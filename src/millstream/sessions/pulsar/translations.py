@@ -1,19 +1,20 @@
 """What other protocols wrote, as entries: a frame is translated once for all that read it at about the same time."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
 from millstream.broker.translated_frames import TranslatedFrames
-from millstream.model.frame import FrameHeader
+from millstream.model.frame import FrameHeader, Magic
+from millstream.model.frame_span import FRAME_BYTES_MAX, HEAD_FIELDS, frame_of, spans_of
 from millstream.model.record import Record
 from millstream.model.record_table import ROW_FIELDS, RecordTable
 from millstream.sessions.translated import translated
 from millstream.wire.pulsar.limits import BATCH_MESSAGES_MAX
-from millstream.wire.pulsar.message_tables import build_table_entries
+from millstream.wire.pulsar.message_tables import build_run, build_table_entries
 from millstream.wire.pulsar.records import BuiltEntry, build_entries
 
-__all__ = ["Piece", "Translated", "Translations", "Where"]
+__all__ = ["Piece", "Translated", "Translations", "Where", "Whole"]
 
 _PIECE_BYTES: Final = 256
 """Bytes that an entry takes beside its content, or more."""
@@ -58,13 +59,14 @@ class _Entries:
 
     name: Hashable = "pulsar entries"
 
-    def of_table(self, table: RecordTable, header: FrameHeader) -> Translated:
-        count = header.last_offset_delta + 1
+    def of_table(self, table: RecordTable) -> Translated:
+        span = table.span
+        first_offset, count = span.base_offset, span.end_offset - span.base_offset
         if not table.count:
             return _NOTHING
         places = None if table.count == count else _bits(_deltas(table), count)
-        built = build_table_entries(table, first_offset=header.base_offset, message_count=count)
-        return Translated(_pieces(built, header.base_offset, places), _first_key(table))
+        built = build_table_entries(table, first_offset=first_offset, message_count=count)
+        return Translated(_pieces(built, first_offset, places), _first_key(table))
 
     def of_records(self, records: Sequence[Record], header: FrameHeader) -> Translated:
         first_offset, count = header.base_offset, header.last_offset_delta + 1
@@ -80,6 +82,35 @@ class _Entries:
 
 
 _ENTRIES: Final = _Entries()
+
+Whole = Mapping[int, memoryview]
+"""Entries that stand for whole frames, by the base offsets of those."""
+
+
+class _Runs:
+    """The form of entries of several small frames, one for each."""
+
+    name: Hashable = "pulsar entries of small frames"
+
+    def of_table(self, table: RecordTable) -> Whole | None:
+        span = table.span
+        if span.count == 1:
+            return _NONE_WHOLE
+        entries = build_run(table)
+        if entries is None:
+            return None
+        deltas = span.heads[0 : HEAD_FIELDS * span.count : HEAD_FIELDS]
+        return {span.base_offset + delta: entry for delta, entry in zip(deltas, entries, strict=True)}
+
+    def of_records(self, records: Sequence[Record], header: FrameHeader) -> Whole:
+        return _NONE_WHOLE
+
+    def size_bytes(self, made: Whole) -> int:
+        return sum(_PIECE_BYTES + len(entry) for entry in made.values())
+
+
+_NONE_WHOLE: Final[Whole] = {}
+_RUNS: Final = _Runs()
 
 
 class Translations:
@@ -100,7 +131,27 @@ class Translations:
             header: of the frame.
             frame: the whole frame.
         """
-        return translated(self._frames, where, frame, header, _ENTRIES) or _NOTHING
+        ((_, entries),) = translated(self._frames, where, frame_of(frame), _ENTRIES)
+        return entries or _NOTHING
+
+    def whole(self, where: Where, frames: Iterable[memoryview]) -> Whole:
+        """Translate small frames, many at a time.
+
+        Args:
+            where: the partition whose log they stand in.
+            frames: by offset; of any encoding and size.
+
+        Returns:
+            The entries of those that became one entry each, with a message in every place. What became of the others
+            `of` tells.
+        """
+        small = [frame for frame in frames if len(frame) <= FRAME_BYTES_MAX and frame[16] != Magic.PULSAR_ENTRY]
+        found: dict[int, memoryview] = {}
+        for span in spans_of(memoryview(b"".join(small))):
+            if span.count > 1:
+                for _, entries in translated(self._frames, where, span, _RUNS):
+                    found.update(entries or _NONE_WHOLE)
+        return found
 
 
 def _built(records: Sequence[Record], first_offset: int, count: int) -> Iterable[BuiltEntry]:

@@ -3,12 +3,13 @@ cimport cython
 
 
 @cython.locals(
-    row="Py_ssize_t", header="Py_ssize_t", index="Py_ssize_t", first="Py_ssize_t", following="Py_ssize_t",
-    block_bytes="long long", block_at="Py_ssize_t", at="Py_ssize_t",
+    row="Py_ssize_t", header="Py_ssize_t", head="Py_ssize_t", position="Py_ssize_t", stop="Py_ssize_t",
+    append_ms="long long", layout="int", origin="long long", index="long long", first="Py_ssize_t",
+    following="Py_ssize_t", block_bytes="long long", block_at="Py_ssize_t", at="Py_ssize_t",
 )
 cpdef Py_ssize_t read_rows(
-    unsigned char[::1] data, Py_ssize_t position, Py_ssize_t stop, int layout, Py_ssize_t count, long long[::1] times,
-    long long[::1] places, long long[::1] rows, long long[::1] headers, long long[::1] totals
+    unsigned char[::1] data, long long[::1] heads, Py_ssize_t frames, long long[::1] places, long long[::1] rows,
+    long long[::1] headers, long long[::1] totals
 ) except? -1
 
 
@@ -17,8 +18,8 @@ cpdef Py_ssize_t read_rows(
     payload_bytes="long long", at="Py_ssize_t",
 )
 cdef Py_ssize_t _place(
-    const unsigned char[::1] data, Py_ssize_t position, Py_ssize_t stop, int layout, long long[::1] times,
-    long long[::1] rows, Py_ssize_t row
+    const unsigned char[::1] data, Py_ssize_t position, Py_ssize_t stop, int layout, long long batch_origin,
+    long long append_ms, long long[::1] rows, Py_ssize_t row
 )
 
 

@@ -26,24 +26,20 @@ TEXT_BYTES: Final = 52
 
 def read_rows(
     data: memoryview,
-    position: int,
-    stop: int,
-    layout: int,
-    count: int,
-    times: memoryview,
+    heads: memoryview,
+    frames: int,
     places: memoryview,
     rows: memoryview,
     headers: memoryview,
     totals: memoryview,
 ) -> int:
-    """Fill in the rows of a batch.
+    """Fill in the rows of the messages of some frames.
 
     Args:
-        data: its messages, texts behind them, and room for those that are made.
-        position, stop: where the messages begin and end.
-        layout: theirs, as in `millstream.wire.iggy.incoming`.
-        count: how many there are.
-        times: the producer's time of the first message, in us, in BATCH; the time of the append, in ms.
+        data: the frames, texts behind them, and room for those that are made.
+        heads: of the frames, which say where in there each body stands; see `millstream.model.frame_span`. They are
+            told how many messages there are up to the end of each.
+        frames: how many there are.
         places: where the names of the headers stand for the id, the producer's time and the kinds, where those of
             the kinds are, KIND_BYTES each, and where the room for texts begins and ends. That is brought up to date.
         rows: room for the rows of all messages.
@@ -51,42 +47,69 @@ def read_rows(
         totals: is added to: bytes of content, bytes of values, headers.
 
     Returns:
-        The number of messages; OUT_OF_THE_ORDINARY if they do not fill the batch, or a header is not what nearly all
+        The number of messages; OUT_OF_THE_ORDINARY if they do not fill a frame, or a header is not what nearly all
         are; ROOM_MISSING.
     """
     row = header = 0
-    for index in range(count):
-        rows[row] = index
-        following = _place(data, position, stop, layout, times, rows, row)
-        if following < 0:
+    for head in range(0, frames * 9, 9):
+        position = heads[head + 1] + 4
+        stop = heads[head + 2]
+        append_ms = heads[head + 6]
+        if position > stop or not -1152921504606846976 <= append_ms <= 1152921504606846976:  # 2**60
             return -1
-        if header + 8 > len(headers) or places[4] + 52 > places[5]:
-            return -2
-        first = header
-        block_at = rows[row + 3]
-        block_bytes = rows[row + 4]
-        header = _put_own(data, position + (0 if layout == 1 else 8), rows[row + 7], places, headers, header)
-        rows[row + 3] = 0
-        rows[row + 4] = -1
-        if block_bytes:
-            header = _put_headers(
-                data, block_at, block_at + block_bytes, layout > 2, places, rows, row, headers, header
-            )
-            if header < 0:
-                return header
-        rows[row + 7] = (header - first) >> 2
-        for at in range(first, header, 4):
-            totals[0] += headers[at + 1] + headers[at + 3]
-        totals[0] += rows[row + 6] + (rows[row + 4] if rows[row + 4] > 0 else 0)
-        totals[1] += rows[row + 6]
-        position = following
-        row += 8
+        layout = data[position - 4]
+        if layout < 1 or layout > 4:
+            return -1
+        origin = 0
+        if layout == 4:  # BATCH, whose messages tell how much later than the first they were sent
+            if stop - position < 256:
+                return -1
+            origin = _number(data, position + 24, 8)
+            position += 256
+            if origin < 0 or origin > 1152921504606846976:
+                return -1
+        for index in range(heads[head + 3]):
+            rows[row] = heads[head] + index
+            following = _place(data, position, stop, layout, origin, append_ms, rows, row)
+            if following < 0:
+                return -1
+            if header + 8 > len(headers) or places[4] + 52 > places[5]:
+                return -2
+            first = header
+            block_at = rows[row + 3]
+            block_bytes = rows[row + 4]
+            header = _put_own(data, position + (0 if layout == 1 else 8), rows[row + 7], places, headers, header)
+            rows[row + 3] = 0
+            rows[row + 4] = -1
+            if block_bytes:
+                header = _put_headers(
+                    data, block_at, block_at + block_bytes, layout > 2, places, rows, row, headers, header
+                )
+                if header < 0:
+                    return header
+            rows[row + 7] = (header - first) >> 2
+            for at in range(first, header, 4):
+                totals[0] += headers[at + 1] + headers[at + 3]
+            totals[0] += rows[row + 6] + (rows[row + 4] if rows[row + 4] > 0 else 0)
+            totals[1] += rows[row + 6]
+            position = following
+            row += 8
+        if position != stop:
+            return -1
+        heads[head + 8] = row >> 3
     totals[2] += header >> 2
-    return count if position == stop else -1
+    return row >> 3
 
 
 def _place(
-    data: memoryview, position: int, stop: int, layout: int, times: memoryview, rows: memoryview, row: int
+    data: memoryview,
+    position: int,
+    stop: int,
+    layout: int,
+    batch_origin: int,
+    append_ms: int,
+    rows: memoryview,
+    row: int,
 ) -> int:
     """Find out when a message was sent and where its parts are.
 
@@ -115,11 +138,11 @@ def _place(
         block_bytes = _number(data, at, 4)
         payload_bytes = _number(data, at + 4, 4)
         block_at = payload_at + payload_bytes
-        origin = _number(data, position + 40, 8) if layout < 4 else times[0] + _number(data, position + 28, 4)
+        origin = _number(data, position + 40, 8) if layout < 4 else batch_origin + _number(data, position + 28, 4)
         position = block_at + block_bytes
     if position > stop or origin < 0 or origin > 1152921504606846976:  # 2**60
         return -1
-    rows[row + 1] = origin // 1000 if origin >= 1000 else times[1]
+    rows[row + 1] = origin // 1000 if origin >= 1000 else append_ms
     rows[row + 2] = 0 if origin else 1
     rows[row + 3] = block_at
     rows[row + 4] = block_bytes

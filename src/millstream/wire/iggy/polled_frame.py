@@ -1,4 +1,4 @@
-"""A frame of another encoding as the messages that the answer to a poll carries: made whole, handed out in parts.
+"""Frames of another encoding as the messages that the answer to a poll carries: made whole, handed out in parts.
 
 The messages of a part are those of the whole; in BATCH, a batch of which only some are asked for gets a header of its
 own, as with batches that were sent in that layout.
@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from millstream.model.frame import Magic
+from millstream.model.frame_span import HEAD_FIELDS
 from millstream.model.record_table import ROW_FIELDS, RecordTable
 from millstream.wire.iggy.headers import write_headers
 from millstream.wire.iggy.incoming import BATCH_HEADER_BYTES, Layout
@@ -27,7 +29,7 @@ _BATCHES: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class PolledFrame:
-    """Messages of one frame.
+    """Messages of one span of frames.
 
     Args:
         layout: theirs.
@@ -119,33 +121,36 @@ def poll_table(
     layout: Layout,
     partition: int,
     id_seed: bytes,
-    append_time_ms: int | None,
     *,
     compiled: bool = COMPILED,
 ) -> PolledFrame | None:
-    """Make the records of a frame ready to be polled, as `message_of` and `poll_messages` would.
+    """Make the records of a span ready to be polled, as `message_of` and `poll_messages` would.
 
     Args:
         table: the records, at least one.
         layout, partition: as `poll_messages`.
-        id_seed, append_time_ms: as `message_of`.
+        id_seed: as `message_of`.
         compiled: whether the loop is to be used; it is slow where it is not compiled.
 
     Returns:
         None if their times are out of the ordinary.
     """
+    span = table.span
+    heads = span.heads[: HEAD_FIELDS * span.count]
+    appended = span.magic == Magic.IGGY_BATCH
     times = table.rows[1 : table.count * ROW_FIELDS : ROW_FIELDS]
-    if not compiled or max(times) > _TIME_MAX_MS or not -1 < (append_time_ms or 0) < _TIME_MAX_MS:
+    if not compiled or max(times) > _TIME_MAX_MS:
+        return None
+    if appended and not 0 <= min(heads[6::HEAD_FIELDS]) <= max(heads[6::HEAD_FIELDS]) < _TIME_MAX_MS:
         return None
 
     def describe(index: int, headers_before: int) -> bytes:
-        message = message_of(table.record(index, headers_before), id_seed, append_time_ms)
+        message = message_of(table.record(index, headers_before), id_seed)
         block = write_headers(message.headers, kinded_keys=layout >= Layout.LONG)
         return message.id + message.origin_us.to_bytes(8, "little") + block
 
     room = table.content_bytes + MESSAGE_BYTES_MAX * table.count + HEADER_BYTES_MAX * table.header_count
-    append_us = -1 if append_time_ms is None else append_time_ms * 1000
-    place = table.base_offset, append_us, partition, id_seed
+    place = heads, table.base_offset, appended, partition, id_seed
     for batches_max in (_BATCHES, table.count):
         more = batches_max, room + BATCH_BYTES * batches_max
         writer = PolledRows(table.data, table.rows, table.headers, table.count, *place, describe, *more)

@@ -8,7 +8,9 @@ cdef class PolledRows:
     cdef const long long[::1] headers
     cdef Py_ssize_t count
     cdef long long base_offset
-    cdef long long append_us
+    cdef bint appended
+    cdef Py_ssize_t head
+    cdef const long long[::1] heads
     cdef long long partition
     cdef object describe
     cdef Py_ssize_t batches_max

@@ -33,8 +33,9 @@ class PolledRows:
     Args:
         data, rows, headers: of a table.
         count: of its rows.
-        base_offset: of the frame.
-        append_us: the time of append of all messages; -1 if that is their own time.
+        heads: of the frames, see `millstream.model.frame_span`.
+        base_offset: of the span.
+        appended: whether the messages have the time of their frame's append; their own otherwise.
         partition: whose they are.
         seed: what ids are made of, before the offset.
         describe: gives the id, the producer's time (8 bytes) and the headers of a record that is left to others, by
@@ -48,7 +49,7 @@ class PolledRows:
     """
 
     __slots__ = (
-        "append_us",
+        "appended",
         "base_offset",
         "batch",
         "batch_first",
@@ -63,9 +64,11 @@ class PolledRows:
         "described",
         "firsts",
         "firsts_view",
+        "head",
         "header",
         "header_stop",
         "headers",
+        "heads",
         "layout",
         "names",
         "offset",
@@ -91,8 +94,9 @@ class PolledRows:
         rows: memoryview,
         headers: memoryview,
         count: int,
+        heads: memoryview,
         base_offset: int,
-        append_us: int,
+        appended: bool,
         partition: int,
         seed: bytes,
         describe: Callable[[int, int], bytes],
@@ -103,8 +107,9 @@ class PolledRows:
         self.rows = rows
         self.headers = headers
         self.count = count
+        self.heads = heads
         self.base_offset = base_offset
-        self.append_us = append_us
+        self.appended = appended
         self.partition = partition
         self.describe = describe
         self.batches_max = batches_max
@@ -122,7 +127,7 @@ class PolledRows:
         self.names = _NAMES
         self.described = b""
         self.batches = 0
-        self.row = self.header = self.header_stop = 0
+        self.row = self.head = self.header = self.header_stop = 0
         self.offset = self.time_us = self.origin = 0
         self.batch = self.batch_first = self.batch_offset = self.batch_us = self.batch_origin = 0
         self.layout = 0
@@ -166,8 +171,10 @@ class PolledRows:
         self.time_us = time_ms * 1000 if time_ms > 0 else 0
         self.offset = self.base_offset + self.rows[self.row]
         self.origin = self.time_us
-        if self.append_us >= 0:
-            self.time_us = self.append_us
+        if self.appended:
+            while self.heads[self.head + 8] <= index:
+                self.head += 9
+            self.time_us = self.heads[self.head + 6] * 1000
         self.described = b""
         for at in range(self.header, self.header_stop, 4):
             special = self._special(at)

@@ -8,7 +8,7 @@ the same name: Cython takes the types from `record_rows.pxd`. Read by Python it 
 
 from typing import Final
 
-__all__ = ["COMPILED", "OUT_OF_THE_ORDINARY", "RECORD_BYTES_MAX", "ROOM_FOR_HEADERS", "read_rows", "write_rows"]
+__all__ = ["COMPILED", "OUT_OF_THE_ORDINARY", "RECORD_BYTES_MAX", "ROOM_FOR_HEADERS", "batch_end", "read_rows", "write_rows"]
 
 COMPILED: Final = not __file__.endswith(".py")
 """Whether this module is compiled."""
@@ -21,23 +21,15 @@ RECORD_BYTES_MAX: Final = 48
 
 
 def read_rows(
-    body: memoryview,
-    count: int,
-    first_ms: int,
-    append_ms: int,
-    append_time: int,
-    rows: memoryview,
-    headers: memoryview,
-    totals: memoryview,
+    data: memoryview, heads: memoryview, frames: int, rows: memoryview, headers: memoryview, totals: memoryview
 ) -> int:
-    """Fill in the rows of a batch.
+    """Fill in the rows of the records of some frames.
 
     Args:
-        body: its records, decompressed.
-        count: how many there are.
-        first_ms: its first timestamp, which the deltas of its records add to; at most 2**60 from 0.
-        append_ms: the time of all records if `append_time` is 1.
-        append_time: whether the server set the time.
+        data: their bodies, decompressed.
+        heads: of the frames, which say where in there each body stands; see `millstream.model.frame_span`. They are
+            told how many records there are up to the end of each.
+        frames: how many there are.
         rows: room for the rows of all records.
         headers: room for headers.
         totals: is added to: bytes of content, bytes of values, headers; what stands behind them is used.
@@ -46,29 +38,37 @@ def read_rows(
         The number of records; OUT_OF_THE_ORDINARY if anything does not fit, is not in its place, or means anything
         else than it seems to; ROOM_FOR_HEADERS.
     """
-    position = row = header = 0
-    before = -1
-    for _ in range(count):
-        rows[row + 1] = append_ms
-        rows[row + 2] = append_time
-        position = _read_record(body, position, first_ms, rows, row, totals)
-        if position < 0 or rows[row] <= before:
+    row = header = 0
+    for head in range(0, frames * 9, 9):
+        if not -1152921504606846976 <= heads[head + 5] <= 1152921504606846976:  # 2**60
             return -1
-        before = rows[row]
-        header = _read_headers(body, position, totals[3], rows[row + 7], headers, header, totals)
-        if header < 0:
-            return header
-        position = totals[3]
-        row += 8
+        if not -1152921504606846976 <= heads[head + 6] <= 1152921504606846976:
+            return -1
+        position = heads[head + 1]
+        stop = heads[head + 2]
+        before = -1
+        for _ in range(heads[head + 3]):
+            rows[row + 1] = heads[head + 6]
+            rows[row + 2] = heads[head + 7] >> 3 & 1
+            position = _read_record(data, position, stop, heads[head + 5], rows, row, totals)
+            if position < 0 or rows[row] <= before or rows[row] >= heads[head + 4]:
+                return -1
+            before = rows[row]
+            rows[row] += heads[head]
+            header = _read_headers(data, position, totals[3], rows[row + 7], headers, header, totals)
+            if header < 0:
+                return header
+            position = totals[3]
+            row += 8
+        heads[head + 8] = row >> 3
     totals[2] += header >> 2
-    return count
+    return row >> 3
 
 
 def _read_record(
-    body: memoryview, position: int, first_ms: int, rows: memoryview, row: int, totals: memoryview
+    body: memoryview, position: int, stop: int, first_ms: int, rows: memoryview, row: int, totals: memoryview
 ) -> int:
     """Fill in one row; gives where its headers are, -1 if it does not fit. Where it ends goes to totals, at 3."""
-    stop = len(body)
     # Its length and attributes; the deltas of its time and offset; its key, its value; the count of its headers.
     for field in range(6):
         value = shift = 0
@@ -160,26 +160,68 @@ def _is_unicode(data: bytes) -> bool:
     return True
 
 
+def batch_end(rows: memoryview, heads: memoryview, frames: int, frame: int) -> int:
+    """Up to which frame the records of a span fit into one batch, which has one kind of time for all of them: that of
+    its append, which is the same for all, or times of their own.
+
+    Args:
+        rows, heads, frames: of a table.
+        frame: the first frame.
+
+    Returns:
+        The number of the first frame whose records do not.
+    """
+    kind = _kind_of_time(rows, heads, frame)
+    frame += 1
+    while frame < frames and _kind_of_time(rows, heads, frame) == kind:
+        frame += 1
+    return frame
+
+
+def _kind_of_time(rows: memoryview, heads: memoryview, frame: int) -> int:
+    """The time of the append of all records of a frame; -1 if that is not their time, or they have several."""
+    row = heads[frame * 9 - 1] * 8 if frame else 0
+    stop = heads[frame * 9 + 8] * 8
+    if row == stop:
+        return -2  # without records, which a batch for itself has to tell
+    time_ms = rows[row + 1]
+    while row < stop:
+        if not rows[row + 2] or rows[row + 1] != time_ms:
+            return -1
+        row += 8
+    return time_ms if time_ms >= 0 else -1
+
+
 def write_rows(
-    data: memoryview, rows: memoryview, headers: memoryview, count: int, times: memoryview, out: memoryview
+    data: memoryview,
+    rows: memoryview,
+    headers: memoryview,
+    first: int,
+    stop: int,
+    state: memoryview,
+    out: memoryview,
+    position: int,
 ) -> int:
     """Write rows as records of a batch.
 
     Args:
         data, rows, headers: of a table.
-        count: of its rows.
-        times: gets the latest time of any record, and how many have the time of their append; before that it has the
-            time that deltas are counted from.
+        first, stop: the number of the first row, and of the first behind the last.
+        state: the offset of the batch, from that of the table; the time that deltas are counted from; the headers
+            before the first row. Gets the latest time of any record at 1, the headers before the row behind the last
+            at 2, and how many records have the time of their append at 3.
         out: where they go: room for their content, RECORD_BYTES_MAX for each record and 10 for each header.
+        position: where to begin in there.
 
     Returns:
-        Bytes written.
+        The position behind them.
     """
-    position = row = header = appended = 0
-    first_ms = times[0]
+    appended = 0
+    header = state[2] * 4
+    first_ms = state[1]
     latest_ms = first_ms
-    for _ in range(count):
-        delta = _zigzag(rows[row])
+    for row in range(first * 8, stop * 8, 8):
+        delta = _zigzag(rows[row] - state[0])
         time_ms = rows[row + 1]
         if time_ms > latest_ms:
             latest_ms = time_ms
@@ -202,9 +244,9 @@ def write_rows(
         for at in range(header, header + header_count * 4, 2):
             position = _put_field(out, position, data, headers[at], headers[at + 1])
         header += header_count * 4
-        row += 8
-    times[0] = latest_ms
-    times[1] = appended
+    state[1] = latest_ms
+    state[2] = header >> 2
+    state[3] = appended
     return position
 
 

@@ -17,6 +17,7 @@ from typing import Final
 from millstream.model.frame import (
     CODEC_MASK,
     HEADER_BYTES,
+    LENGTH_OVERHEAD,
     Attributes,
     FrameHeader,
     Magic,
@@ -38,9 +39,9 @@ __all__ = [
     "frame_records",
     "has_null_key",
     "place_batch",
-    "place_body",
     "read_frame",
     "read_records",
+    "seal_batch",
 ]
 
 _CODECS: Final = {int(codec): codec for codec in Codec}
@@ -319,27 +320,20 @@ def place_batch(records: Sequence[Record], frame: FrameHeader) -> bytearray:
 def _batch(base_offset: int, fields: tuple[int, ...], body: bytes | bytearray) -> bytearray:
     """A batch with the fields from its attributes on."""
     batch = bytearray(HEADER_BYTES) + body
-    _seal(batch, base_offset, fields)
+    seal_batch(memoryview(batch), base_offset, fields)
     return batch
 
 
-def place_body(
-    batch: bytearray, frame: FrameHeader, attributes: int, first_timestamp: int, max_timestamp: int, record_count: int
-) -> None:
-    """Write the header of a batch that takes the place of a frame of another encoding.
+def seal_batch(batch: memoryview, base_offset: int, fields: tuple[int, ...]) -> None:
+    """Write the header before the records of a batch.
 
     Args:
         batch: room for the header, and the records.
-        frame: the frame's header.
-        attributes, first_timestamp, max_timestamp, record_count: of the batch.
+        base_offset: of the batch.
+        fields: those of the header from its attributes on.
     """
-    fields = (attributes, frame.last_offset_delta, first_timestamp, max_timestamp, -1, -1, -1, record_count)
-    _seal(batch, frame.base_offset, fields)
-
-
-def _seal(batch: bytearray, base_offset: int, fields: tuple[int, ...]) -> None:
-    _HEADER.pack_into(batch, 0, base_offset, len(batch) - 12, 0, Magic.KAFKA_V2, 0, *fields)
-    struct.pack_into(">I", batch, 17, frame_crc(memoryview(batch)))
+    _HEADER.pack_into(batch, 0, base_offset, len(batch) - LENGTH_OVERHEAD, 0, Magic.KAFKA_V2, 0, *fields)
+    struct.pack_into(">I", batch, 17, frame_crc(batch))
 
 
 def _encoded_record(record: Record, delta: int, first_timestamp: int) -> bytes:

@@ -14,12 +14,11 @@ COMPILED: Final = not __file__.endswith(".py")
 """Whether this module is compiled."""
 
 
-def plain_run(body: memoryview, position: int) -> int:
+def plain_run(body: memoryview, position: int, end: int) -> int:
     """Where the first message from a position on begins that is not plain: compressed, damaged or cut off.
 
-    It is the end of the set if there is none. Checksums are not looked at.
+    It is the end of the set, which is given, if there is none. Checksums are not looked at.
     """
-    end = len(body)
     while end - position >= 9:
         length = body[position] << 24 | body[position + 1] << 16 | body[position + 2] << 8 | body[position + 3]
         magic = body[position + 4]
@@ -31,41 +30,51 @@ def plain_run(body: memoryview, position: int) -> int:
     return position
 
 
-def read_rows(body: memoryview, time_ms: int, rows: memoryview, totals: memoryview) -> int:
+def read_rows(body: memoryview, heads: memoryview, frames: int, rows: memoryview, totals: memoryview) -> int:
     """Fill in the rows of plain messages.
 
     Args:
-        body: plain messages and nothing else.
-        time_ms: of their append.
+        body: the bodies of some frames.
+        heads: of the frames, which say where in there each body stands; see `millstream.model.frame_span`. They are
+            told how many messages there are up to the end of each.
+        frames: how many there are.
         rows: room for rows.
         totals: is added to: bytes of content, bytes of values.
 
     Returns:
-        The number of messages; -1 if there are more than there is room for.
+        The number of messages; -1 if some are not plain, or not as many as the heads say.
     """
-    position = row = values = count = 0
-    end = len(body)
+    row = values = 0
     room = len(rows)
-    while position < end:
-        if row >= room:
+    for head in range(0, frames * 9, 9):
+        position = heads[head + 1]
+        stop = heads[head + 2]
+        if plain_run(body, position, stop) != stop:
             return -1
-        length = body[position] << 24 | body[position + 1] << 16 | body[position + 2] << 8 | body[position + 3]
-        size = length - 5 - body[position + 4]
-        position += 4 + length
-        rows[row] = count
-        rows[row + 1] = time_ms
-        rows[row + 2] = 1
-        rows[row + 3] = 0
-        rows[row + 4] = -1
-        rows[row + 5] = position - size
-        rows[row + 6] = size
-        rows[row + 7] = 0
-        values += size
-        count += 1
-        row += 8
+        count = 0
+        while position < stop:
+            if row >= room:
+                return -1
+            length = body[position] << 24 | body[position + 1] << 16 | body[position + 2] << 8 | body[position + 3]
+            size = length - 5 - body[position + 4]
+            position += 4 + length
+            rows[row] = heads[head] + count
+            rows[row + 1] = heads[head + 6]
+            rows[row + 2] = 1
+            rows[row + 3] = 0
+            rows[row + 4] = -1
+            rows[row + 5] = position - size
+            rows[row + 6] = size
+            rows[row + 7] = 0
+            values += size
+            count += 1
+            row += 8
+        if count != heads[head + 3]:
+            return -1
+        heads[head + 8] = row >> 3
     totals[0] += values
     totals[1] += values
-    return count
+    return row >> 3
 
 
 def write_rows(data: memoryview, rows: memoryview, count: int, magic: int, out: memoryview) -> int:

@@ -1,8 +1,10 @@
 """Message sets of Kafka 0.7 as tables of records, and tables as message sets: what `millstream.wire.kafka07.frames`
 does with an object for each record, with compiled loops, for all sets that are not damaged."""
 
-from millstream.model.frame import HEADER_BYTES, read_frame_header
-from millstream.model.record_table import ROW_FIELDS, RecordTable, numbers
+from millstream.model.frame import HEADER_BYTES
+from millstream.model.frame_span import FrameSpan
+from millstream.model.numbers import numbers
+from millstream.model.record_table import ROW_FIELDS, RecordTable
 from millstream.wire.kafka07.message_rows import COMPILED, plain_run, read_rows, write_rows
 from millstream.wire.kafka07.message_walk import seal
 from millstream.wire.kafka07.messages import MESSAGE_HEAD_BYTES, InflationBudget, inflated, message_at
@@ -10,40 +12,43 @@ from millstream.wire.kafka07.messages import MESSAGE_HEAD_BYTES, InflationBudget
 __all__ = ["encode_table", "encoded_bytes", "read_table"]
 
 
-def read_table(frame: memoryview, *, compiled: bool = COMPILED) -> RecordTable | None:
-    """Take a stored message set apart.
+def read_table(span: FrameSpan, *, compiled: bool = COMPILED) -> RecordTable | None:
+    """Take stored message sets apart.
 
     Args:
-        frame: one whole frame of magic KAFKA07_SET.
+        span: of frames of magic KAFKA07_SET.
         compiled: whether the loops are to be used; they are slow where they are not compiled.
 
     Returns:
-        Its records; None if they are not what the header says, which `read_records` finds out.
+        Their records; None if they are not what the headers say, which `read_records` finds out, or some of several
+        sets are compressed.
 
     Raises:
         InvalidMessage: a message makes no sense.
     """
     if not compiled:
         return None
-    header = read_frame_header(frame)
-    body = frame[HEADER_BYTES : header.size]
-    if plain_run(body, 0) != len(body):
+    data = span.data
+    if span.count == 1 and plain_run(data, HEADER_BYTES, len(data)) != len(data):
         parts: list[memoryview] = []
-        _flatten(body, parts, 0)
-        body = memoryview(b"".join(parts))
-    rows = numbers(ROW_FIELDS * header.record_count)
-    totals = numbers(2)
-    count = read_rows(body, header.max_timestamp, rows, totals)
-    if count != header.record_count:
+        _flatten(data[HEADER_BYTES:], parts, 0)
+        data = memoryview(b"".join(parts))
+        span = span.with_body(len(data))
+    if span.records > len(data) // MESSAGE_HEAD_BYTES[0]:
         return None
-    return RecordTable(header.base_offset, body, count, rows, numbers(0), totals[0], totals[1], 0)
+    rows = numbers(ROW_FIELDS * span.records)
+    totals = numbers(2)
+    count = read_rows(data, span.heads, span.count, rows, totals)
+    if count < 0:
+        return None
+    return RecordTable(span, data, count, rows, numbers(0), totals[0], totals[1], 0)
 
 
 def _flatten(body: memoryview, parts: list[memoryview], depth: int) -> None:
     """Give the plain messages of a set, those in wrappers in their place. Raises InvalidMessage."""
     position = 0
     while True:
-        stop = plain_run(body, position)
+        stop = plain_run(body, position, len(body))
         parts.append(body[position:stop])
         message = message_at(body, stop)
         if message is None:

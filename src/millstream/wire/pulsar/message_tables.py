@@ -4,113 +4,136 @@ object for each record, with compiled loops, for nearly all batches."""
 from collections.abc import Iterator
 from typing import Final
 
-from millstream.model.frame import HEADER_BYTES, Attributes, read_frame_header
-from millstream.model.record_table import HEADER_FIELDS, ROW_FIELDS, RecordTable, numbers
-from millstream.wire.pulsar.entry import TAKEN_OUT, Entry, encode_entry, read_entry, uncompressed_payload
+from millstream.model.frame import HEADER_BYTES
+from millstream.model.frame_span import FrameSpan
+from millstream.model.numbers import numbers
+from millstream.model.record_table import HEADER_FIELDS, ROW_FIELDS, RecordTable
+from millstream.wire.pulsar.entry import (
+    MESSAGE_BYTES_MIN,
+    TAKEN_OUT,
+    Entry,
+    encode_entry,
+    read_entry,
+    uncompressed_payload,
+)
+from millstream.wire.pulsar.entry_rows import ENTRY_BYTES_MAX, FIELD_BYTES_MAX, STATE, write_entries, write_rows
 from millstream.wire.pulsar.limits import BATCH_MESSAGES_MAX, MESSAGE_BYTES_MAX
 from millstream.wire.pulsar.message_rows import (
     COMPILED,
-    FIELD_BYTES_MAX,
+    ENTRY_FIELDS,
     FIELDS,
     ROOM_FOR_HEADERS,
-    STATE,
-    read_rows,
-    write_rows,
+    TEXT_BYTES,
+    TEXT_PLACES,
+    read_entries,
 )
-from millstream.wire.pulsar.pulsar_pb2 import MessageMetadata
+from millstream.wire.pulsar.pulsar_pb2 import NONE, MessageMetadata
 from millstream.wire.pulsar.records import (
     ORDERING_KEY_HEADER,
     PUBLISH_TIME_HEADER,
+    SCHEMA_VERSION_HEADER,
     TRANSLATED_PRODUCER_NAME,
     BuiltEntry,
     build_entry,
     describe_single,
     set_key,
 )
-from millstream.wire.pulsar.sticky_key import partition_key
 
-__all__ = ["build_table_entries", "read_table"]
+__all__ = ["build_run", "build_table_entries", "read_table"]
 
-_TIME_MAX_MS: Final = 2**60
-_ORDERING_NAME: Final = ORDERING_KEY_HEADER.encode()
-_PUBLISH_NAME: Final = PUBLISH_TIME_HEADER.encode()
+_NAMES: Final = tuple(name.encode() for name in (ORDERING_KEY_HEADER, PUBLISH_TIME_HEADER, SCHEMA_VERSION_HEADER))
+_TEXTS: Final = b"".join(_NAMES)
 _MORE_HEADERS: Final = 8
 _TAKEN_OUT: Final = memoryview(TAKEN_OUT)
 
 
-def read_table(frame: memoryview, *, compiled: bool = COMPILED) -> RecordTable | None:
-    """Take a stored entry apart.
+def read_table(span: FrameSpan, *, compiled: bool = COMPILED) -> RecordTable | None:
+    """Take stored entries apart.
 
     Args:
-        frame: one whole frame of magic PULSAR_ENTRY.
+        span: of frames of magic PULSAR_ENTRY.
         compiled: whether the loops are to be used; they are slow where they are not compiled.
 
     Returns:
-        Its records; None if they are out of the ordinary or damaged: `read_records` knows.
+        Their records; None if they are out of the ordinary or damaged: `read_records` knows.
 
     Raises:
         MalformedEntry, UnsupportedCompression: as `read_records`.
     """
     if not compiled:
         return None
-    header = read_frame_header(frame)
-    entry = read_entry(frame[HEADER_BYTES : header.size])
-    metadata = entry.metadata
-    if entry.is_encrypted or entry.is_chunk:
+    parts: tuple[bytes | memoryview, ...] = (span.data,)
+    if span.count == 1:
+        entry = read_entry(span.data[HEADER_BYTES:])
+        if entry.is_encrypted or entry.is_chunk:
+            return None
+        if entry.metadata.compression != NONE:
+            parts = _unpacked(entry)
+            span = span.with_body(sum(map(len, parts)))
+    count, stop = span.records, sum(map(len, parts))
+    if not 0 <= count <= stop // MESSAGE_BYTES_MIN:
         return None
-    if metadata.schema_version:
-        return None  # each record tells it in a header
-    if metadata.publish_time > _TIME_MAX_MS or abs(header.max_timestamp) > _TIME_MAX_MS:
-        return None
-    append_time = 1 if header.attributes & Attributes.LOG_APPEND_TIME else 0
-    if not entry.is_batch:
-        return _single_table(entry, header.base_offset, header.max_timestamp if append_time else None)
-    payload = uncompressed_payload(entry)
-    count = metadata.num_messages_in_batch
-    if not 0 <= count <= len(payload) // 6:
-        return None
-    told_time = b"" if metadata.producer_name == TRANSLATED_PRODUCER_NAME else b"%d" % metadata.publish_time
-    stop = len(payload)
-    told = numbers(6)
-    told[0], told[1] = stop, len(_ORDERING_NAME)
-    told[2], told[3] = stop + len(_ORDERING_NAME), len(_PUBLISH_NAME)
-    told[4], told[5] = stop + len(_ORDERING_NAME) + len(_PUBLISH_NAME), len(told_time)
-    times = numbers(3)
-    times[0], times[1], times[2] = metadata.publish_time, header.max_timestamp, append_time
-    fields = numbers(FIELDS)
+    fields, entry_fields = numbers(FIELDS), numbers(ENTRY_FIELDS)
     rows = numbers(ROW_FIELDS * count)
     header_room = count + 16
     while True:
-        data = memoryview(bytearray().join((payload, _ORDERING_NAME, _PUBLISH_NAME, told_time)))
+        data = memoryview(bytearray().join((*parts, _TEXTS, bytes(TEXT_BYTES * span.count))))
+        places = numbers(TEXT_PLACES)
+        at = stop
+        for place, name in zip((0, 2, 6), _NAMES, strict=True):
+            places[place], places[place + 1] = at, len(name)
+            at += len(name)
+        places[8] = at
         headers = numbers(HEADER_FIELDS * header_room)
-        totals = numbers(3)
-        found = read_rows(data, stop, count, times, told, fields, rows, headers, totals)
+        totals = numbers(4)
+        found = read_entries(data, span.heads, span.count, entry_fields, places, fields, rows, headers, totals)
         if found != ROOM_FOR_HEADERS:
             break
         header_room *= _MORE_HEADERS
     if found < 0:
         return None
-    return RecordTable(header.base_offset, data, found, rows, headers, *totals.tolist())
+    return RecordTable(span, data, found, rows, headers, *totals[:3].tolist())
 
 
-def _single_table(entry: Entry, offset: int, append_time_ms: int | None) -> RecordTable | None:
-    """The table of an entry of one message, which is no batch; None if it has headers."""
-    metadata = entry.metadata
-    if metadata.properties or metadata.HasField("ordering_key") or metadata.event_time:
-        return None
+def _unpacked(entry: Entry) -> tuple[bytes, memoryview]:
+    """What a compressed entry would be if it were not: its metadata, and its payload."""
     payload = uncompressed_payload(entry)
-    key = partition_key(metadata)
-    value_bytes = -1 if metadata.null_value else len(payload)
-    rows = numbers(ROW_FIELDS)
-    rows[1] = metadata.publish_time if append_time_ms is None else append_time_ms
-    rows[2] = 0 if append_time_ms is None else 1
-    rows[4], rows[6] = -1, value_bytes
-    data = payload
-    if key is not None:
-        data = memoryview(b"".join((payload, key)))
-        rows[3], rows[4] = len(payload), len(key)
-    value_bytes = max(value_bytes, 0)
-    return RecordTable(offset, data, 1, rows, numbers(0), value_bytes + len(key or b""), value_bytes, 0)
+    metadata = MessageMetadata()
+    metadata.CopyFrom(entry.metadata)
+    metadata.ClearField("compression")
+    metadata.ClearField("uncompressed_size")
+    head = metadata.SerializeToString()
+    return len(head).to_bytes(4, "big") + head, payload
+
+
+def build_run(table: RecordTable) -> list[memoryview] | None:
+    """Build an entry for each frame of a span.
+
+    Args:
+        table: the records of small frames.
+
+    Returns:
+        The entries; None if a frame takes offsets that have no record.
+    """
+    span = table.span
+    room = 2 * table.content_bytes + FIELD_BYTES_MAX * (table.count + table.header_count + 2)
+    out = memoryview(bytearray(room + ENTRY_BYTES_MAX * (span.count + 1)))
+    starts = numbers(span.count + 1)
+
+    def describe(index: int, headers_before: int) -> bytes:
+        return describe_single(table.record(index, headers_before))
+
+    def describe_entry(index: int, headers_before: int) -> bytes:
+        record = table.record(index, headers_before)
+        return bytes(build_entry([record], record.offset, 1))
+
+    places = table.data, table.rows, table.headers, span.heads, span.count, table.base_offset
+    size = write_entries(*places, describe, describe_entry, out, starts)
+    if size < 0:
+        return None
+    entries = memoryview(bytes(out[:size]))
+    bounds = starts.tolist()
+    return [entries[start:stop] for start, stop in zip(bounds, bounds[1:], strict=False)]
 
 
 def build_table_entries(
