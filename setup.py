@@ -10,6 +10,7 @@ from setuptools.command.build import build
 
 HOT_LOOPS = (
     "millstream.model.frame_heads",
+    "millstream.storage.frame_walk",
     "millstream.wire.iggy.message_rows",
     "millstream.wire.iggy.message_walk",
     "millstream.wire.iggy.polled_rows",
@@ -18,6 +19,7 @@ HOT_LOOPS = (
     "millstream.wire.kafka.record_rows",
     "millstream.wire.kafka07.message_rows",
     "millstream.wire.kafka07.message_walk",
+    "millstream.wire.pulsar.entry_messages",
     "millstream.wire.pulsar.entry_rows",
     "millstream.wire.pulsar.message_rows",
     "millstream.wire.pulsar.plain_sends",

@@ -40,7 +40,17 @@ class RecordTable:
         header_count: of all records.
     """
 
-    __slots__ = ("base_offset", "content_bytes", "count", "data", "header_count", "headers", "rows", "span", "value_bytes")
+    __slots__ = (
+        "base_offset",
+        "content_bytes",
+        "count",
+        "data",
+        "header_count",
+        "headers",
+        "rows",
+        "span",
+        "value_bytes",
+    )
 
     def __init__(
         self,

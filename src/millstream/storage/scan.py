@@ -15,6 +15,8 @@ from millstream.model.frame import (
     FrameHeader,
     read_frame_header,
 )
+from millstream.model.numbers import numbers
+from millstream.storage.frame_walk import COMPILED, DAMAGED, LIMIT, SHORT, WALKED, walk
 
 __all__ = ["Stop", "Taken", "find_frame", "take_frames", "walk_frames"]
 
@@ -35,6 +37,9 @@ class Stop(Enum):
     LIMIT = "limit"
     SHORT = "short"
     DAMAGED = "damaged"
+
+
+_REASONS: Final = {LIMIT: Stop.LIMIT, SHORT: Stop.SHORT, DAMAGED: Stop.DAMAGED}
 
 
 class Taken(NamedTuple):
@@ -65,6 +70,16 @@ def take_frames(data: memoryview, expected_offset: int, wanted_offset: int, max_
         wanted_offset: frames that end before it are verified and passed over.
         max_bytes: frames are taken up to this size together; the first is taken whatever its size.
     """
+    if not COMPILED:
+        return _take_frames(data, expected_offset, wanted_offset, max_bytes)
+    walked = numbers(WALKED)
+    reason = walk(data, data, expected_offset, wanted_offset, max_bytes, walked)
+    start, stop, next_offset, needed = walked.tolist()
+    return Taken(start, stop, stop, next_offset, _REASONS[reason], needed)
+
+
+def _take_frames(data: memoryview, expected_offset: int, wanted_offset: int, max_bytes: int) -> Taken:
+    """`take_frames` where nothing is compiled: twice as fast as the loop that would be."""
     position = 0
     start = -1
     end = len(data)

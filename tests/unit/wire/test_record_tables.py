@@ -1,11 +1,8 @@
 """Both ways of translation, by records and by tables, come to the same bytes; and the loops behind the tables give
 the same whether they are compiled or not."""
 
-import importlib.machinery
-import importlib.util
 from collections.abc import Callable, Iterator
-from itertools import accumulate
-from types import ModuleType
+from itertools import accumulate, pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -28,9 +25,11 @@ from millstream.wire.kafka.records import build_batch, place_batch
 from millstream.wire.kafka07 import message_tables as kafka07_tables
 from millstream.wire.kafka07.frames import encode_records
 from millstream.wire.pulsar import message_tables as pulsar_tables
+from millstream.wire.pulsar.entry_run import EntryRun
 from millstream.wire.pulsar.records import build_entries
 from millstream.wire.translation import READERS, read_records
 from tests.support.batches import frames_of
+from tests.support.twins import twin
 from tests.unit.wire.any_frames import frames, kafka_frames, rows_of_frames
 
 PACKAGES = {Magic.KAFKA_V2: kafka, Magic.KAFKA07_SET: kafka07, Magic.PULSAR_ENTRY: pulsar, Magic.IGGY_BATCH: iggy}
@@ -41,14 +40,14 @@ TABLES = {
     Magic.IGGY_BATCH: iggy_tables,
 }
 LOOPS = (
-    (kafka_tables, "kafka/record_rows.py"),
-    (kafka07_tables, "kafka07/message_rows.py"),
-    (pulsar_tables, "pulsar/message_rows.py"),
-    (pulsar_tables, "pulsar/entry_rows.py"),
-    (iggy_tables, "iggy/message_rows.py"),
-    (polled_frame, "iggy/polled_rows.py"),
+    (kafka_tables, "wire.kafka.record_rows"),
+    (kafka07_tables, "wire.kafka07.message_rows"),
+    (pulsar_tables, "wire.pulsar.message_rows"),
+    (pulsar_tables, "wire.pulsar.entry_rows"),
+    (iggy_tables, "wire.iggy.message_rows"),
+    (polled_frame, "wire.iggy.polled_rows"),
 )
-"""Who calls a module of loops, and its source."""
+"""Who calls a module of loops, and the module."""
 NAMES = ("batch_end", "plain_run", "read_entries", "read_rows", "write_entries", "write_rows", "PolledRows")
 """What they call."""
 SEED = b"a seed of ids"
@@ -61,24 +60,12 @@ PATIENT = settings(
 )
 
 
-def twin(source: str) -> ModuleType:
-    """A module of loops as Python runs it, even where the compiled one comes first."""
-    path = f"{next(iter(kafka.__path__)).removesuffix('kafka')}{source}"
-    loader = importlib.machinery.SourceFileLoader(f"{source.replace('/', '_').removesuffix('.py')}_twin", path)
-    spec = importlib.util.spec_from_loader(loader.name, loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    assert not module.COMPILED
-    return module
-
-
 @pytest.fixture(params=["installed", "python"])
 def loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The loops as they are installed, and in Python."""
     if request.param == "python":
-        for caller, source in LOOPS:
-            module = twin(source)
+        for caller, name_of_loops in LOOPS:
+            module = twin(name_of_loops)
             for name in NAMES:
                 if hasattr(module, name) and hasattr(caller, name):
                     monkeypatch.setattr(caller, name, getattr(module, name))
@@ -202,18 +189,22 @@ def check_batches(batches: bytearray, each: list[tuple[FrameHeader, list[Record]
     assert found == [record for batch in alone for record in read_records(memoryview(batch))]
     for batch, header in zip(frames_of(batches), placed, strict=True):
         assert header.crc == frame_crc(memoryview(batch))
-        within = [one for one in alone if header.base_offset <= read_frame_header(one).base_offset <= header.last_offset]
+        within = [
+            one for one in alone if header.base_offset <= read_frame_header(one).base_offset <= header.last_offset
+        ]
         assert len(within) > 1 or within == [bytes(batch)]
 
 
-def check_entries(entries: list[memoryview] | None, each: list[tuple[FrameHeader, list[Record]]]) -> None:
-    if entries is None:
+def check_entries(run: EntryRun | None, each: list[tuple[FrameHeader, list[Record]]]) -> None:
+    if run is None:
         return
     built = [
         list(build_entries(records, first_offset=header.base_offset, message_count=header.last_offset_delta + 1))
         for header, records in each
     ]
-    assert entries == [one.data for (one,) in built]
+    assert [run.data[start:stop] for start, stop in pairwise(run.starts)] == [one.data for (one,) in built]
+    assert list(run.offsets) == [header.base_offset for header, _ in each]
+    assert run.end_offset == each[-1][0].last_offset + 1
 
 
 def check_polls(table: RecordTable, each: list[tuple[FrameHeader, list[Record]]], layout: Layout) -> None:

@@ -143,6 +143,12 @@ class Cursor:
                 return 0
         return _bits(ranges.gaps(max(base_offset, position), end), base_offset, count)
 
+    @property
+    def untouched_offset(self) -> int:
+        """An offset from which on nothing is acknowledged, nor pending."""
+        ends = [ranges.last_end for ranges in (self.acknowledged, self.pending) if ranges]
+        return max([self.position, *ends])
+
     def is_acknowledged(self, base_offset: int, count: int) -> bool:
         """Whether all records of a frame are acknowledged; takes the same time however many they are."""
         left = self.acknowledged.gaps(max(base_offset, self.position), base_offset + count)

@@ -4,6 +4,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from millstream.broker.subscriptions.consumer import Consumer
 from millstream.broker.subscriptions.cursor import Cursor
@@ -163,7 +164,8 @@ class Dispatcher(ABC):
 
     def _count_given(self, frame_bytes: int, records: int) -> None:
         """Take a frame that is delivered off what this turn may deliver."""
-        self._bytes_left -= max(frame_bytes, records * _RECORD_BYTES)
+        records_bytes = records * _RECORD_BYTES
+        self._bytes_left -= frame_bytes if frame_bytes > records_bytes else records_bytes
 
     def _may_go_on(self) -> bool:
         """Whether the turn is within its limits."""
@@ -189,13 +191,13 @@ class Dispatcher(ABC):
                 self._at_tail = True
                 return
             frames = chunk.frames
-            for place in range(chunk.place(self.read_offset), len(frames)):
-                header, frame = frames[place]
+            untouched_offset = cursor.untouched_offset
+            for header, frame in islice(frames, chunk.place(self.read_offset), None):
                 base_offset = header.base_offset
                 if base_offset >= stable_offset:
                     self._at_tail = True
                     return
-                if not self._may_go_on():
+                if self._entries_left <= 0 or self._bytes_left <= 0 or self._stalled:
                     return
                 if base_offset > self.read_offset:
                     cursor.acknowledge(self.read_offset, base_offset)
@@ -206,7 +208,9 @@ class Dispatcher(ABC):
                 ):
                     cursor.acknowledge(base_offset, behind)
                 else:
-                    wanted = cursor.wanted(base_offset, behind - base_offset)
+                    wanted = None
+                    if base_offset < untouched_offset:
+                        wanted = cursor.wanted(base_offset, behind - base_offset)
                     if wanted != 0:
                         yield header, frame, wanted
                     elif cursor.pending:

@@ -18,6 +18,8 @@ __all__ = ["SingleDispatcher"]
 _RECENT_MAX: Final = 32_768
 """Frames delivered last whose offsets are remembered, 12 bytes each: acknowledgements of others ask the log."""
 _TRIM_EVERY: Final = 1024
+_new: Final = tuple.__new__
+"""Makes a delivery in half the time of its own constructor: there is one for each frame."""
 
 
 class SingleDispatcher(Dispatcher):
@@ -132,12 +134,13 @@ class SingleDispatcher(Dispatcher):
             if records >= permits or size_bytes >= room_bytes:
                 break
             records_wanted = header.record_count if wanted is None else wanted.bit_count()
+            frame_bytes = len(frame)
             records += records_wanted
-            size_bytes += len(frame)
-            self._count_given(len(frame), records_wanted)
-            deliveries.append(Delivery(header, frame, 0, wanted))
-            self._bases.append(header.base_offset)
-            self._counts.append(header.last_offset_delta + 1)
+            size_bytes += frame_bytes
+            self._count_given(frame_bytes, records_wanted)
+            deliveries.append(_new(Delivery, (header, frame, 0, wanted)))
+        self._bases.extend([header.base_offset for header, _, _, _ in deliveries])
+        self._counts.extend([header.last_offset_delta + 1 for header, _, _, _ in deliveries])
         if len(self._bases) >= self._trim_at:
             self._trim()
         if deliveries:

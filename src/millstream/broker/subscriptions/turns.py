@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from millstream.broker.partition import Partition
 from millstream.broker.subscriptions.interface import FrameSource
-from millstream.model.frame import FrameHeader, read_frame_header
+from millstream.model.frame import LENGTH_OVERHEAD, FrameHeader, read_frame_header
 from millstream.model.runtime import Runtime
 from millstream.storage.errors import StorageError
 
@@ -51,24 +51,26 @@ class Chunk:
         data: their bytes.
     """
 
-    __slots__ = ("_lasts", "end", "frames", "start")
+    __slots__ = ("end", "frames", "start")
 
     def __init__(self, start: int, end: int, data: memoryview) -> None:
         self.start = start
         self.end = end
         self.frames: list[tuple[FrameHeader, memoryview]] = []
-        self._lasts: list[int] = []
-        position, size = 0, len(data)
+        append, position, size = self.frames.append, 0, len(data)
         while position < size:
             header = read_frame_header(data, position)
-            behind = position + header.size
-            self.frames.append((header, data[position:behind]))
-            self._lasts.append(header.last_offset)
+            behind = position + header.length + LENGTH_OVERHEAD
+            append((header, data[position:behind]))
             position = behind
 
     def place(self, offset: int) -> int:
         """The place in `frames` of the frame that holds an offset, or else of the first behind it."""
-        return bisect_left(self._lasts, offset)
+        return bisect_left(self.frames, offset, key=_last_offset)
+
+
+def _last_offset(frame: tuple[FrameHeader, memoryview]) -> int:
+    return frame[0].last_offset
 
 
 class PartitionTurns:

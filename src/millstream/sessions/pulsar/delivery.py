@@ -18,12 +18,14 @@ from typing import Final, NamedTuple
 
 from millstream.broker.subscriptions import Delivery, FrameSource
 from millstream.model.frame import HEADER_BYTES, FrameHeader, Magic
+from millstream.model.frame_span import FRAME_BYTES_MAX
 from millstream.sessions.pulsar.entry_tail import entry_tail
 from millstream.sessions.pulsar.remembered import Part, Remembered
-from millstream.sessions.pulsar.translations import Piece, Translations, Where, Whole
+from millstream.sessions.pulsar.translations import Piece, Translations, Where
 from millstream.sessions.session import Buffer
 from millstream.wire.pulsar.ack_set import encode_ack_set, open_messages
 from millstream.wire.pulsar.entry import broker_entry_prefix, read_entry
+from millstream.wire.pulsar.entry_run import EntryRun
 from millstream.wire.pulsar.errors import InvalidEntry
 from millstream.wire.pulsar.hot_commands import encode_message
 from millstream.wire.pulsar.message_heads import MessageHeads
@@ -90,20 +92,24 @@ class MessageEncoder:
             heads = self._heads = MessageHeads(self.consumer_id, self.ledger_id, self.shown, told_epoch)
         head_of, append = heads.head, encoded.buffers.append
         plain = not (self.strips_checksum or self.broker_metadata or self.source is not None)
-        whole: Whole | None = None
+        runs: dict[int, EntryRun] | None = None
+        run_offset = run_end = -1
         for delivery in deliveries:
             header, frame, redeliveries, wanted = delivery
             if plain and wanted is None and not redeliveries:
+                base_offset = header.base_offset
                 if header.magic == Magic.PULSAR_ENTRY:
-                    append(head_of(header.base_offset, len(frame) - HEADER_BYTES))
+                    append(head_of(base_offset, len(frame) - HEADER_BYTES))
                     append(frame[HEADER_BYTES:])
                     continue
-                if whole is None:
-                    whole = self.translations.whole(self.where, [one.frame for one in deliveries])
-                entry = whole.get(header.base_offset)
-                if entry is not None:
-                    append(head_of(header.base_offset, len(entry)))
-                    append(entry)
+                if run_offset < base_offset < run_end:
+                    continue  # is in the run that is encoded already
+                if runs is None:
+                    runs = self.translations.runs(self.where, _small_frames(deliveries))
+                run = runs.get(base_offset)
+                if run is not None:
+                    append(heads.frames(run))
+                    run_offset, run_end = base_offset, run.end_offset
                     continue
             self._encode_pieces(encoded, delivery, told_epoch, remembered)
         return encoded
@@ -171,3 +177,12 @@ class MessageEncoder:
         except InvalidEntry:
             return None
         return Piece(offset, piece.message_count - start, memoryview(data)) if data is not None else None
+
+
+def _small_frames(deliveries: Sequence[Delivery]) -> list[memoryview]:
+    """The frames of other protocols that are sent whole and for the first time, but for large ones."""
+    return [
+        frame
+        for _, frame, redeliveries, wanted in deliveries
+        if wanted is None and not redeliveries and len(frame) <= FRAME_BYTES_MAX and frame[16] != Magic.PULSAR_ENTRY
+    ]

@@ -1,20 +1,22 @@
 """What other protocols wrote, as entries: a frame is translated once for all that read it at about the same time."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
 from millstream.broker.translated_frames import TranslatedFrames
-from millstream.model.frame import FrameHeader, Magic
-from millstream.model.frame_span import FRAME_BYTES_MAX, HEAD_FIELDS, frame_of, spans_of
+from millstream.model.frame import FrameHeader
+from millstream.model.frame_span import frame_of, spans_of
+from millstream.model.numbers import numbers
 from millstream.model.record import Record
 from millstream.model.record_table import ROW_FIELDS, RecordTable
 from millstream.sessions.translated import translated
+from millstream.wire.pulsar.entry_run import EntryRun
 from millstream.wire.pulsar.limits import BATCH_MESSAGES_MAX
 from millstream.wire.pulsar.message_tables import build_run, build_table_entries
 from millstream.wire.pulsar.records import BuiltEntry, build_entries
 
-__all__ = ["Piece", "Translated", "Translations", "Where", "Whole"]
+__all__ = ["Piece", "Translated", "Translations", "Where"]
 
 _PIECE_BYTES: Final = 256
 """Bytes that an entry takes beside its content, or more."""
@@ -83,33 +85,24 @@ class _Entries:
 
 _ENTRIES: Final = _Entries()
 
-Whole = Mapping[int, memoryview]
-"""Entries that stand for whole frames, by the base offsets of those."""
-
 
 class _Runs:
     """The form of entries of several small frames, one for each."""
 
     name: Hashable = "pulsar entries of small frames"
 
-    def of_table(self, table: RecordTable) -> Whole | None:
-        span = table.span
-        if span.count == 1:
-            return _NONE_WHOLE
-        entries = build_run(table)
-        if entries is None:
-            return None
-        deltas = span.heads[0 : HEAD_FIELDS * span.count : HEAD_FIELDS]
-        return {span.base_offset + delta: entry for delta, entry in zip(deltas, entries, strict=True)}
+    def of_table(self, table: RecordTable) -> EntryRun | None:
+        return build_run(table) if table.span.count > 1 else _NO_RUN
 
-    def of_records(self, records: Sequence[Record], header: FrameHeader) -> Whole:
-        return _NONE_WHOLE
+    def of_records(self, records: Sequence[Record], header: FrameHeader) -> EntryRun:
+        return _NO_RUN
 
-    def size_bytes(self, made: Whole) -> int:
-        return sum(_PIECE_BYTES + len(entry) for entry in made.values())
+    def size_bytes(self, made: EntryRun) -> int:
+        return len(made.data) + made.starts.nbytes + made.offsets.nbytes
 
 
-_NONE_WHOLE: Final[Whole] = {}
+_NO_RUN: Final = EntryRun(memoryview(b""), numbers(1), numbers(0), 0)
+"""Of frames by themselves, which are given as `Translated`."""
 _RUNS: Final = _Runs()
 
 
@@ -134,23 +127,23 @@ class Translations:
         ((_, entries),) = translated(self._frames, where, frame_of(frame), _ENTRIES)
         return entries or _NOTHING
 
-    def whole(self, where: Where, frames: Iterable[memoryview]) -> Whole:
+    def runs(self, where: Where, frames: Iterable[memoryview]) -> dict[int, EntryRun]:
         """Translate small frames, many at a time.
 
         Args:
             where: the partition whose log they stand in.
-            frames: by offset; of any encoding and size.
+            frames: by offset, of other encodings.
 
         Returns:
-            The entries of those that became one entry each, with a message in every place. What became of the others
-            `of` tells.
+            Runs of those that became one entry each, with a message in every place, by the base offset of the first.
+            What became of the others `of` tells.
         """
-        small = [frame for frame in frames if len(frame) <= FRAME_BYTES_MAX and frame[16] != Magic.PULSAR_ENTRY]
-        found: dict[int, memoryview] = {}
-        for span in spans_of(memoryview(b"".join(small))):
+        found = {}
+        for span in spans_of(memoryview(b"".join(frames))):
             if span.count > 1:
-                for _, entries in translated(self._frames, where, span, _RUNS):
-                    found.update(entries or _NONE_WHOLE)
+                for _, run in translated(self._frames, where, span, _RUNS):
+                    if run is not None and len(run.offsets):
+                        found[run.offsets[0]] = run
         return found
 
 

@@ -1,4 +1,4 @@
-"""The hot loops between the records of a batch and the rows of `millstream.model.record_table`.
+"""The hot loops between the records of batches and the rows of `millstream.model.record_table`.
 
 This file is both the reference and, where a C compiler is found at installation, the source of a compiled module of
 the same name: Cython takes the types from `record_rows.pxd`. Read by Python it is slower than what goes by way of
@@ -8,7 +8,15 @@ the same name: Cython takes the types from `record_rows.pxd`. Read by Python it 
 
 from typing import Final
 
-__all__ = ["COMPILED", "OUT_OF_THE_ORDINARY", "RECORD_BYTES_MAX", "ROOM_FOR_HEADERS", "batch_end", "read_rows", "write_rows"]
+__all__ = [
+    "COMPILED",
+    "OUT_OF_THE_ORDINARY",
+    "RECORD_BYTES_MAX",
+    "ROOM_FOR_HEADERS",
+    "batch_end",
+    "read_rows",
+    "write_rows",
+]
 
 COMPILED: Final = not __file__.endswith(".py")
 """Whether this module is compiled."""

@@ -81,9 +81,7 @@ def place_table(table: RecordTable) -> bytearray:
             stop = heads[last + 8]
             state[0], state[1] = head[0], rows[first * ROW_FIELDS + 1] if stop > first else head[5]
             first_ms = state[1]
-            end = write_rows(
-                table.data, rows, table.headers, first, stop, state, target, position + HEADER_BYTES
-            )
+            end = write_rows(table.data, rows, table.headers, first, stop, state, target, position + HEADER_BYTES)
             latest_ms = state[1] if stop > first else head[6]
             attributes = Attributes.LOG_APPEND_TIME if stop > first and state[3] == stop - first else 0
             last_delta = heads[last] + heads[last + 4] - 1 - head[0]

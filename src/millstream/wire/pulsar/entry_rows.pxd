@@ -9,12 +9,12 @@ cimport cython
 cpdef Py_ssize_t write_entries(
     const unsigned char[::1] data, long long[::1] rows, long long[::1] headers, long long[::1] heads,
     Py_ssize_t frames, long long base_offset, object describe, object describe_entry, unsigned char[::1] out,
-    long long[::1] starts
+    object view, long long[::1] starts, long long[::1] offsets
 ) except? -1
 
 
 @cython.locals(checksum="unsigned long long")
-cdef void _seal(unsigned char[::1] out, Py_ssize_t start, Py_ssize_t stop) except *
+cdef void _seal(unsigned char[::1] out, object view, Py_ssize_t start, Py_ssize_t stop) except *
 
 
 cdef Py_ssize_t _put_entry_head(

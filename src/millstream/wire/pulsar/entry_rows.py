@@ -1,4 +1,4 @@
-"""The hot loops from the rows of `millstream.model.record_table` to entries and the messages in them, without protobuf.
+"""The hot loops from the rows of `millstream.model.record_table` to entries and their messages, without protobuf.
 
 This file is both the reference and, where a C compiler is found at installation, the source of a compiled module of
 the same name: Cython takes the types from `entry_rows.pxd`. Read by Python it is slower than protobuf, so that then
@@ -35,7 +35,9 @@ def write_entries(
     describe: Callable[[int, int], bytes],
     describe_entry: Callable[[int, int], bytes],
     out: memoryview,
+    view: memoryview,
     starts: memoryview,
+    offsets: memoryview,
 ) -> int:
     """Write an entry for each of some frames: a batch, or a message by itself if there is only one.
 
@@ -45,7 +47,9 @@ def write_entries(
         describe_entry: gives the whole entry of one message that is left to others, by its row and the headers
             before it.
         out: where they go: room for what they may take, see ENTRY_BYTES_MAX and FIELD_BYTES_MAX.
+        view: the same room.
         starts: gets where each entry begins, and where the last one ends.
+        offsets: gets the base offset of each frame.
 
     Returns:
         Bytes written; -1 if a frame takes offsets that have no record, or there is no room.
@@ -58,6 +62,7 @@ def write_entries(
         starts[frame] = position
         start = position
         offset = base_offset + heads[frame * 9]
+        offsets[frame] = offset
         if count == 1:
             position = _put_single(out, start, data, rows, row * 8, headers, header, offset)
             if position < 0:
@@ -68,7 +73,7 @@ def write_entries(
                     out[start + at] = described[at]
                 position = start + len(described)
             else:
-                _seal(out, start, position)
+                _seal(out, view, start, position)
             header += rows[row * 8 + 7] * 4
             row += 1
             continue
@@ -79,14 +84,14 @@ def write_entries(
                 return -1
             header += rows[row * 8 + 7] * 4
             row += 1
-        _seal(out, start, position)
+        _seal(out, view, start, position)
     starts[frames] = position
     return position
 
 
-def _seal(out: memoryview, start: int, stop: int) -> None:
+def _seal(out: memoryview, view: memoryview, start: int, stop: int) -> None:
     """Write the checksum of an entry."""
-    checksum = crc32c(out[start + 6 : stop])
+    checksum = crc32c(view[start + 6 : stop])
     out[start + 2] = checksum >> 24
     out[start + 3] = checksum >> 16 & 255
     out[start + 4] = checksum >> 8 & 255
@@ -357,9 +362,7 @@ def _put_metadata(
     return position
 
 
-def _put_property(
-    out: memoryview, position: int, tag: int, data: memoryview, headers: memoryview, at: int
-) -> int:
+def _put_property(out: memoryview, position: int, tag: int, data: memoryview, headers: memoryview, at: int) -> int:
     """Write a header as a Property behind a tag; gives the position behind it, -1 for what is left to others."""
     start = headers[at]
     size = headers[at + 1]

@@ -9,10 +9,13 @@ Field numbers are those of `proto/pulsar.proto`; a test holds the bytes against 
 import struct
 from typing import Final
 
+from millstream.wire.pulsar.entry_messages import write_messages
+from millstream.wire.pulsar.entry_run import EntryRun
 from millstream.wire.pulsar.frames import varint
 
 __all__ = ["MessageHeads"]
 
+_HEAD_BYTES_MAX: Final = 128
 _SIZE: Final = struct.Struct(">I")
 _LOW_BITS: Final = 128
 _LOW: Final = [bytes((number | _LOW_BITS,)) for number in range(_LOW_BITS)]
@@ -62,6 +65,15 @@ class MessageHeads:
                 self._behind,
             )
         )
+
+    def frames(self, run: EntryRun) -> memoryview:
+        """Build the frames of several entries, with the entries in them.
+
+        Args:
+            run: the entries.
+        """
+        out = memoryview(bytearray(len(run.data) + _HEAD_BYTES_MAX * len(run.offsets)))
+        return out[: write_messages(run.data, run.starts, run.offsets, *self._parts, out)]
 
     def _prepare(self, entry_id: int) -> None:
         """Build what is the same for all entries whose ids differ in their lowest bits alone."""

@@ -24,7 +24,7 @@ cdef Py_ssize_t _finish_row(
 
 
 @cython.locals(
-    room="Py_ssize_t", at="Py_ssize_t", size="Py_ssize_t", key="unsigned long long", field="int",
+    room="Py_ssize_t", at="Py_ssize_t", size="Py_ssize_t", key="unsigned long long", _="int",
     value="unsigned long long", shift="int", byte="int", number="unsigned long long"
 )
 cdef Py_ssize_t _scan_entry(
@@ -33,7 +33,8 @@ cdef Py_ssize_t _scan_entry(
 ) except? -1
 
 
-cdef bint _is_ours(const unsigned char[::1] data, Py_ssize_t position) except -1
+@cython.locals(name="const unsigned char *", at="Py_ssize_t")
+cdef bint _is_ours(const unsigned char[::1] data, Py_ssize_t position)
 
 
 @cython.locals(

@@ -38,9 +38,13 @@ ENTRY_FIELDS: Final = 8
     3  where its schema_version stands                7  1 if no Pulsar producer has sent it
 """
 TEXT_PLACES: Final = 9
-"""Numbers that say where the texts stand that become parts of headers: the name of the header for an ordering key, and
-its bytes; that for the time of publication, its bytes, where the text of that time stands, its bytes, 0 if there is
-none yet; the name of the header for the version of the schema, its bytes; where there is room for texts.
+"""Numbers that say where the texts stand that become parts of headers:
+
+    0  the name of the header for an ordering key         5  its bytes, 0 if there is none yet
+    1  its bytes                                          6  the name of that for the version of the schema
+    2  the name of that for the time of publication       7  its bytes
+    3  its bytes                                          8  where there is room for texts
+    4  the text of that time
 """
 TEXT_BYTES: Final = 20
 """Bytes of a time in decimal."""
@@ -235,7 +239,7 @@ def _scan_entry(
     while position < stop:
         value = shift = 0
         key = 0
-        for field in range(2):  # a tag, and a number or a length
+        for _ in range(2):  # a tag, and a number or a length
             key = value
             value = shift = 0
             byte = 128
@@ -297,7 +301,11 @@ def _scan_entry(
 
 def _is_ours(data: memoryview, position: int) -> bool:
     """Whether 10 bytes are "millstream"."""
-    return bytes(data[position : position + 10]) == b"millstream"
+    name = b"millstream"
+    at = 0
+    while at < 10 and data[position + at] == name[at]:
+        at += 1
+    return at == 10
 
 
 def _scan(data: memoryview, position: int, stop: int, fields: memoryview, headers: memoryview, header: int) -> int:

@@ -1,11 +1,12 @@
 """Pulsar entries as tables of records, and tables as entries: what `millstream.wire.pulsar.records` does with an
 object for each record, with compiled loops, for nearly all batches."""
 
+from array import array
 from collections.abc import Iterator
 from typing import Final
 
 from millstream.model.frame import HEADER_BYTES
-from millstream.model.frame_span import FrameSpan
+from millstream.model.frame_span import HEAD_FIELDS, FrameSpan
 from millstream.model.numbers import numbers
 from millstream.model.record_table import HEADER_FIELDS, ROW_FIELDS, RecordTable
 from millstream.wire.pulsar.entry import (
@@ -17,6 +18,7 @@ from millstream.wire.pulsar.entry import (
     uncompressed_payload,
 )
 from millstream.wire.pulsar.entry_rows import ENTRY_BYTES_MAX, FIELD_BYTES_MAX, STATE, write_entries, write_rows
+from millstream.wire.pulsar.entry_run import EntryRun
 from millstream.wire.pulsar.limits import BATCH_MESSAGES_MAX, MESSAGE_BYTES_MAX
 from millstream.wire.pulsar.message_rows import (
     COMPILED,
@@ -106,7 +108,7 @@ def _unpacked(entry: Entry) -> tuple[bytes, memoryview]:
     return len(head).to_bytes(4, "big") + head, payload
 
 
-def build_run(table: RecordTable) -> list[memoryview] | None:
+def build_run(table: RecordTable) -> EntryRun | None:
     """Build an entry for each frame of a span.
 
     Args:
@@ -118,7 +120,7 @@ def build_run(table: RecordTable) -> list[memoryview] | None:
     span = table.span
     room = 2 * table.content_bytes + FIELD_BYTES_MAX * (table.count + table.header_count + 2)
     out = memoryview(bytearray(room + ENTRY_BYTES_MAX * (span.count + 1)))
-    starts = numbers(span.count + 1)
+    starts, offsets = numbers(span.count + 1), numbers(span.count)
 
     def describe(index: int, headers_before: int) -> bytes:
         return describe_single(table.record(index, headers_before))
@@ -128,12 +130,13 @@ def build_run(table: RecordTable) -> list[memoryview] | None:
         return bytes(build_entry([record], record.offset, 1))
 
     places = table.data, table.rows, table.headers, span.heads, span.count, table.base_offset
-    size = write_entries(*places, describe, describe_entry, out, starts)
+    size = write_entries(*places, describe, describe_entry, out, out, starts, offsets)
     if size < 0:
         return None
-    entries = memoryview(bytes(out[:size]))
-    bounds = starts.tolist()
-    return [entries[start:stop] for start, stop in zip(bounds, bounds[1:], strict=False)]
+    offsets = array(
+        "q", (span.base_offset + delta for delta in span.heads[0 : HEAD_FIELDS * span.count : HEAD_FIELDS])
+    )
+    return EntryRun(memoryview(bytes(out[:size])), starts, memoryview(offsets), span.end_offset)
 
 
 def build_table_entries(

@@ -1,42 +1,28 @@
 """The walk over a batch: the compiled module, its Python source and the reference agree."""
 
-import importlib.machinery
-import importlib.util
 import struct
 from array import array
 from collections.abc import Callable
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from millstream.wire.iggy import incoming, message_walk
+from millstream.wire.iggy import message_walk
 from millstream.wire.iggy.dialects import Dialect
 from millstream.wire.iggy.errors import Refused
 from millstream.wire.iggy.incoming import BATCH_HEADER_BYTES, Stamp, batch_checksum, take
 from millstream.wire.iggy.kinds import Partitioning
 from millstream.wire.iggy.limits import HEADERS_BYTES_MAX, payload_bytes_max
 from millstream.wire.iggy.messages.batches import SendMessages
+from tests.support.twins import twin
 
-SOURCE = Path(incoming.__file__).with_name("message_walk.py")
 Walk = Callable[..., int]
 
 
-def twin() -> ModuleType:
-    """The module as Python runs it, even where the compiled one comes first."""
-    loader = importlib.machinery.SourceFileLoader("iggy_message_walk_twin", str(SOURCE))
-    spec = importlib.util.spec_from_loader(loader.name, loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
-
-
 SIGNS = [b"\0\0\0\x80", b"\0\0\0\xff", b"\xd0\xff\xff\xff"]
-IN_PYTHON: Walk = twin().walk
+IN_PYTHON: Walk = twin("wire.iggy.message_walk").walk
 BOTH = pytest.mark.parametrize("walk", [message_walk.walk, IN_PYTHON], ids=["installed", "python"])
 
 

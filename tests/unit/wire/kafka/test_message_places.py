@@ -1,9 +1,5 @@
 """The loops between messages and records: the compiled module and its Python source give the same answers."""
 
-import importlib.machinery
-import importlib.util
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -12,26 +8,16 @@ from hypothesis import strategies as st
 
 from millstream.model.frame import HEADER_BYTES, read_frame_header
 from millstream.model.record import Record
-from millstream.wire.kafka import message_places, records
+from millstream.wire.kafka import message_places
 from millstream.wire.kafka.errors import InvalidBatch
 from millstream.wire.kafka.records import build_batch, frame_records, read_records
 from tests.support.message_sets import message_set, read_messages
+from tests.support.twins import twin
 
-SOURCE = Path(records.__file__).with_name("message_places.py")
 ROOM_BYTES = 100_000
 
 
-def twin() -> ModuleType:
-    """The module as Python runs it, even where the compiled one comes first."""
-    loader = importlib.machinery.SourceFileLoader("message_places_twin", str(SOURCE))
-    spec = importlib.util.spec_from_loader(loader.name, loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
-
-
-IN_PYTHON = twin()
+IN_PYTHON = twin("wire.kafka.message_places")
 BOTH = pytest.mark.parametrize("places", [message_places, IN_PYTHON], ids=["installed", "python"])
 
 nullable = st.none() | st.binary(max_size=300)

@@ -1,10 +1,6 @@
 """The check of every record's place: the compiled module and its Python source give the same answers."""
 
-import importlib.machinery
-import importlib.util
 from collections.abc import Callable
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 from hypothesis import given, settings
@@ -14,21 +10,9 @@ from millstream.model.frame import HEADER_BYTES
 from millstream.model.record import Record
 from millstream.wire.kafka import record_places, records
 from millstream.wire.kafka.primitives import signed_varint
+from tests.support.twins import twin
 
-SOURCE = Path(records.__file__).with_name("record_places.py")
-
-
-def twin() -> ModuleType:
-    """The module as Python runs it, even where the compiled one comes first."""
-    loader = importlib.machinery.SourceFileLoader("record_places_twin", str(SOURCE))
-    spec = importlib.util.spec_from_loader(loader.name, loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
-
-
-IN_PYTHON: Callable[[memoryview, int], int] = twin().misplaced
+IN_PYTHON: Callable[[memoryview, int], int] = twin("wire.kafka.record_places").misplaced
 BOTH = pytest.mark.parametrize("misplaced", [record_places.misplaced, IN_PYTHON], ids=["installed", "python"])
 
 

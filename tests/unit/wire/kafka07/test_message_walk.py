@@ -1,42 +1,34 @@
 """Passing over messages: the compiled module and its Python source give the same answers."""
 
-import importlib.machinery
-import importlib.util
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from millstream.wire.kafka07 import message_walk, messages
+from millstream.wire.kafka07 import message_walk
+from tests.support.twins import twin
 from tests.unit.wire.kafka07.sets import message_set, wrapper
 
 PassOver = Callable[[memoryview, int, int, int], tuple[int, int]]
-SOURCE = Path(messages.__file__).with_name("message_walk.py")
 ANY_SIZE = 1 << 30
 
 
-def twin(*, compiled: bool) -> ModuleType:
-    """The module as Python runs it, even where the compiled one comes first.
+def python(*, compiled: bool) -> ModuleType:
+    """The module as Python runs it.
 
     Args:
         compiled: whether it goes the way of the compiled one, which computes the checksum itself.
     """
-    loader = importlib.machinery.SourceFileLoader("message_walk_twin", str(SOURCE))
-    spec = importlib.util.spec_from_loader(loader.name, loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    assert not module.COMPILED
+    module = twin("wire.kafka07.message_walk")
     module.__dict__["COMPILED"] = compiled
     return module
 
 
 BOTH = pytest.mark.parametrize(
     "pass_over",
-    [message_walk.pass_over, twin(compiled=False).pass_over, twin(compiled=True).pass_over],
+    [message_walk.pass_over, python(compiled=False).pass_over, python(compiled=True).pass_over],
     ids=["installed", "python", "python as compiled"],
 )
 
@@ -99,7 +91,7 @@ def test_all_agree(parts: list[bytes]) -> None:
     assert len(outcomes) == 1
 
 
-@pytest.mark.parametrize("seal", [message_walk.seal, twin(compiled=False).seal, twin(compiled=True).seal])
+@pytest.mark.parametrize("seal", [message_walk.seal, python(compiled=False).seal, python(compiled=True).seal])
 @pytest.mark.parametrize("magic", [0, 1])
 def test_checksums_are_set(seal: Callable[[bytearray], None], magic: int) -> None:
     payloads = [bytes(range(size)) for size in range(60)]
@@ -115,5 +107,5 @@ def test_checksums_are_set(seal: Callable[[bytearray], None], magic: int) -> Non
     assert bytes(open_) == body
 
 
-IN_PYTHON: PassOver = twin(compiled=False).pass_over
-AS_COMPILED: PassOver = twin(compiled=True).pass_over
+IN_PYTHON: PassOver = python(compiled=False).pass_over
+AS_COMPILED: PassOver = python(compiled=True).pass_over

@@ -1,17 +1,13 @@
 """Plain SENDs: the compiled module, its Python source and protobuf give the same answers."""
 
-import importlib.machinery
-import importlib.util
 from array import array
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from millstream.wire.pulsar import frames, plain_sends
+from millstream.wire.pulsar import plain_sends
 from millstream.wire.pulsar.entry import check_entry, encode_entry
 from millstream.wire.pulsar.errors import InvalidEntry
 from millstream.wire.pulsar.frames import PREFIX_BYTES, encode_payload_command, read_frame
@@ -29,21 +25,9 @@ from millstream.wire.pulsar.plain_sends import (
     VALUES,
 )
 from millstream.wire.pulsar.pulsar_pb2 import BaseCommand, CommandSend, MessageMetadata, Property
+from tests.support.twins import twin
 
-SOURCE = Path(frames.__file__).with_name("plain_sends.py")
-
-
-def twin() -> ModuleType:
-    """The module as Python runs it, even where the compiled one comes first."""
-    loader = importlib.machinery.SourceFileLoader("plain_sends_twin", str(SOURCE))
-    spec = importlib.util.spec_from_loader(loader.name, loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
-
-
-IN_PYTHON: Any = twin()
+IN_PYTHON: Any = twin("wire.pulsar.plain_sends")
 BOTH = pytest.mark.parametrize("module", [plain_sends, IN_PYTHON], ids=["installed", "python"])
 uint63 = st.one_of(st.integers(0, 300), st.integers(0, 2**63 - 1))
 texts = st.text(st.characters(max_codepoint=127), max_size=8)
