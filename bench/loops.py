@@ -9,7 +9,8 @@ from functools import partial
 from typing import Final
 
 from bench.drivers.iggy_frames import message_batch
-from millstream.model.frame import frame_crc, read_frame_header
+from millstream.model.frame import frame_crc
+from millstream.model.frame_span import frame_of
 from millstream.model.record import Record
 from millstream.wire.compression import Codec
 from millstream.wire.iggy.incoming import Layout
@@ -82,18 +83,17 @@ def print_loops() -> None:
     print(f"{'ns a record':<34}{'by tables':>13}{'by records':>13}")
     frames = dict(_frames())
     for name, frame in frames.items():
-        by_tables, by_records = _ns(partial(read_table, frame)), _ns(partial(read_records, frame))
+        by_tables, by_records = _ns(partial(read_table, frame_of(frame))), _ns(partial(read_records, frame))
         print(f"take apart {name:<23}{by_tables:13.0f}{by_records:13.0f}")
-    header = read_frame_header(frames["kafka, none"])
-    table = read_table(frames["kafka, none"])
+    table = read_table(frame_of(frames["kafka, none"]))
     if table is None:
         print("nothing is compiled: all goes by records")
         return
     makers: dict[str, Callable[[], object]] = {
-        "kafka": lambda: place_table(table, header),
+        "kafka": lambda: place_table(table),
         "kafka07": lambda: encode_table(table, 1),
         "pulsar": lambda: list(build_table_entries(table, first_offset=0, message_count=_RECORDS)),
-        "iggy": lambda: poll_table(table, Layout.BATCH, 0, bytes(20), None),
+        "iggy": lambda: poll_table(table, Layout.BATCH, 0, bytes(20)),
     }
     for name, make in makers.items():
         print(f"make {name:<29}{_ns(make):13.0f}", flush=True)

@@ -1,12 +1,11 @@
 """Pulsar entries as tables of records, and tables as entries: what `millstream.wire.pulsar.records` does with an
 object for each record, with compiled loops, for nearly all batches."""
 
-from array import array
 from collections.abc import Iterator
 from typing import Final
 
 from millstream.model.frame import HEADER_BYTES
-from millstream.model.frame_span import HEAD_FIELDS, FrameSpan
+from millstream.model.frame_span import FrameSpan
 from millstream.model.numbers import numbers
 from millstream.model.record_table import HEADER_FIELDS, ROW_FIELDS, RecordTable
 from millstream.wire.pulsar.entry import (
@@ -133,10 +132,7 @@ def build_run(table: RecordTable) -> EntryRun | None:
     size = write_entries(*places, describe, describe_entry, out, out, starts, offsets)
     if size < 0:
         return None
-    offsets = array(
-        "q", (span.base_offset + delta for delta in span.heads[0 : HEAD_FIELDS * span.count : HEAD_FIELDS])
-    )
-    return EntryRun(memoryview(bytes(out[:size])), starts, memoryview(offsets), span.end_offset)
+    return EntryRun(memoryview(bytes(out[:size])), starts, offsets, span.end_offset)
 
 
 def build_table_entries(
