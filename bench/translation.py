@@ -33,8 +33,10 @@ from bench.systems.system import Command, Server
 __all__ = ["Pair", "main", "measure", "print_table"]
 
 _RECORD_BYTES: Final = 100
-_BATCHES: Final = (150, 1000, 9000)
-"""Records of a batch: 16 KB, what most clients send; 100 KB; and the megabyte that is the largest by default."""
+_BATCHES: Final = (1, 10, 150, 1000, 9000)
+"""Records of a batch: of clients that do not batch, or hardly; 16 KB, what most clients send; 100 KB; and the
+megabyte that is the largest by default."""
+_BESIDE_BATCHES: Final = (1, 1000)
 _TOGETHER: Final = 10
 _PASSES: Final = 5
 _RESULTS: Final = Path(__file__).parent / "results"
@@ -168,15 +170,15 @@ def print_table(pairs: Sequence[Pair]) -> None:
         )
 
 
-def _beside(server: Server, records: int, repetitions: int) -> None:
+def _beside(server: Server, batch_records: int, records: int, repetitions: int) -> None:
     """Print what clients read of their own protocol where others read the same topic, as a share of without them."""
-    print(f"\n{'records/s of processor time':<34}{'alone':>13}{'beside':>13}{'share':>7}")
+    print(f"\n{f'own protocol, in batches of {batch_records}':<34}{'alone':>13}{'beside':>13}{'share':>7}")
     for protocol in _PROTOCOLS:
         rates: tuple[list[float], list[float]] = [], []
         for turn in range(repetitions):
             for beside in (False, True):
-                topic = f"beside-{protocol}-{turn}-{beside}"
-                written = _write(server.endpoint, protocol, topic, 1000, records)
+                topic = f"beside-{protocol}-{batch_records}-{turn}-{beside}"
+                written = _write(server.endpoint, protocol, topic, batch_records, records)
                 names = [name for name in _PROTOCOLS if name != protocol] if beside else []
                 others = [READERS[name](server.endpoint, *written) for name in names]
                 for other in others:
@@ -198,7 +200,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.translation", description=__doc__)
     parser.add_argument("--repetitions", type=int, default=3, help="of every measurement (default 3)")
     parser.add_argument("--records", type=int, default=200_000, help="of each topic (default 200000)")
-    parser.add_argument("--batch", type=int, action="append", help="records of a batch (default 150, 1000, 9000)")
+    parser.add_argument("--batch", type=int, action="append", help=f"records of a batch (default {_BATCHES})")
     parser.add_argument("--writer", action="append", choices=_PROTOCOLS, help="only what these wrote")
     parser.add_argument("--output", type=Path, default=_RESULTS, help="where the results go (default: bench/results)")
     arguments = parser.parse_args()
@@ -215,7 +217,8 @@ def main() -> int:
                 pairs = measure(server.endpoint, server.cpu_seconds, *sizes, arguments.writer or _PROTOCOLS)
                 print_table(pairs)
                 found += pairs
-            _beside(server, arguments.records, arguments.repetitions)
+            for batch_records in _BESIDE_BATCHES:
+                _beside(server, batch_records, arguments.records, arguments.repetitions)
         finally:
             server.stop()
     arguments.output.mkdir(parents=True, exist_ok=True)

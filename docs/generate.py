@@ -208,13 +208,18 @@ def matrix_speed() -> str:
     """How many records a second one core reads, by writer and reader: what the tests of the matrix have measured."""
     told = json.loads((ROOT / "docs" / "matrix-speed.json").read_text())
     parts = []
-    for kind, title in (("first", "The first reader"), ("ten", "Ten readers in turns, all together")):
-        rows = (
-            (f"{MATRIX_NAMES[writer]} wrote", *(f"{figures[reader] / 1e6:.1f}" for reader in told[kind]))
-            for writer, figures in told[kind].items()
-        )
-        head = (title, *(f"{MATRIX_NAMES[reader]} reads" for reader in told[kind]))
-        parts.append(table(head, rows))
+    for size, batches in told["batches"].items():
+        written = "in batches of one" if size == "1" else f"in batches of {size}"
+        for kind, title in (("first", "the first reader"), ("ten", "ten readers in turns, all together")):
+            rows = (
+                (f"{MATRIX_NAMES[writer]} wrote", *(f"{figures[reader] / 1e6:.2g}" for reader in batches[kind]))
+                for writer, figures in batches[kind].items()
+            )
+            head = (
+                f"{written}, {title}".capitalize(),
+                *(f"{MATRIX_NAMES[reader]} reads" for reader in batches[kind]),
+            )
+            parts.append(table(head, rows))
     return "\n\n".join(parts)
 
 

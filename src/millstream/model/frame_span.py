@@ -30,7 +30,7 @@ FRAME_BYTES_MAX: Final = 16 * 1024
 """Bytes of a frame that can be in a span with others; it has 64 records at most."""
 SPAN_FRAMES_MAX: Final = 256 if COMPILED else 1
 """Where nothing is compiled every frame goes by itself."""
-SPAN_BYTES_MAX: Final = 64 * 1024
+SPAN_BYTES_MAX: Final = 128 * 1024
 """Bytes after which a span ends: what one record batch made of it should not exceed by much."""
 _NO_END: Final = 2**63 - 1
 

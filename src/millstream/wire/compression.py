@@ -1,5 +1,6 @@
 """Bounded decompression: the room for the result is never larger than a limit, whatever the input claims."""
 
+import struct
 from collections.abc import Callable
 from enum import IntEnum
 from typing import Final
@@ -13,6 +14,12 @@ __all__ = ["Codec", "CompressionError", "compress", "decompress"]
 
 XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER_BYTES: Final = 16
+_LZ4_HEADER: Final = b"\x04\x22\x4d\x18\x60\x40\x82"
+"""Of a frame as Kafka writes it: blocks of 64 KiB that do not depend on each other, and no checksums. Java's reader
+takes no blocks that do, and that of 0.8 no checksum of the content."""
+_LZ4_BLOCK_BYTES: Final = 64 * 1024
+_LZ4_STORED: Final = 0x80000000
+_LZ4_LENGTH: Final = struct.Struct("<I")
 _FIRST_GUESS: Final = 4  # times the input; text usually compresses less
 _NEXT_GUESS: Final = 8
 _SMALLEST_ROOM_BYTES: Final = 64 * 1024
@@ -61,9 +68,22 @@ def compress(codec: Codec, data: bytes | bytearray | memoryview) -> bytes:
         case Codec.SNAPPY:
             return bytes(cramjam.snappy.compress_raw(data))
         case Codec.LZ4:
-            return bytes(cramjam.lz4.compress(data))
+            return _compress_lz4(memoryview(data))
         case Codec.ZSTD:
             return bytes(cramjam.zstd.compress(data))
+
+
+def _compress_lz4(data: memoryview) -> bytes:
+    parts = [_LZ4_HEADER]
+    for start in range(0, len(data), _LZ4_BLOCK_BYTES):
+        block = data[start : start + _LZ4_BLOCK_BYTES]
+        packed = bytes(cramjam.lz4.compress_block(block, store_size=False))
+        if len(packed) < len(block):
+            parts += (_LZ4_LENGTH.pack(len(packed)), packed)
+        else:
+            parts += (_LZ4_LENGTH.pack(len(block) | _LZ4_STORED), bytes(block))
+    parts.append(bytes(_LZ4_LENGTH.size))
+    return b"".join(parts)
 
 
 _INTO: Final[dict[Codec, Callable[[memoryview, bytearray], int]]] = {

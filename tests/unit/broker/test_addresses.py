@@ -1,9 +1,13 @@
 """Byte addresses: the same record keeps its address, whatever happens to the server and to the log around it."""
 
+from functools import partial
+
 import pytest
 
+from millstream.broker import address_index
 from millstream.broker.address_index import INTERVAL_BYTES, EncodedFrames, _Encoded
 from millstream.model.frame import transaction_fields
+from millstream.model.frame_span import take_span
 from millstream.model.pending import Pending
 from millstream.storage.address_file import ADDRESSES_FILE, AddressFile
 from millstream.wire.kafka07.requests import FetchRequest
@@ -60,6 +64,34 @@ def test_checkpoints_are_sparse() -> None:
     write(client, 0, 400)
     client.fetch(0, 1)
     assert 400 * 1000 // INTERVAL_BYTES - 5 <= len(journal(client)) // 32 <= 400 * 1000 // INTERVAL_BYTES + 2
+
+
+def test_frames_counted_together_have_the_addresses_and_checkpoints_that_they_have_one_by_one(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for frames_max in (256, 1):
+        monkeypatch.setattr(address_index, "take_span", partial(take_span, frames_max=frames_max))
+        client = Transactional(f"{database}{frames_max}")
+        client.create("orders")
+        seen = b""
+        for number in range(300):
+            append(client.partition(), batch(b"k" * (number % 7 * 100), 1 + number % 3))
+            seen += message_set(b"k" * (number % 7 * 100)) * (1 + number % 3)
+            if number % 100 == 50:
+                aborted = client.begin()
+                client.write_in(aborted, b"dropped", aborted=True)
+                client.end_one(aborted, commit=False)
+                client.produce(message_set(b"seven") * 5)
+                seen += message_set(b"seven") * 5
+            if number % 90 == 80:
+                assert client.fetch() == (0, seen)
+        assert client.fetch() == (0, seen)
+        assert [client.fetch(at, 1000) for at in range(0, len(seen), 777)] == [
+            (0, seen[at : at + 1000]) for at in range(0, len(seen), 777)
+        ]
+        found.append(journal(client))
+    assert found[0] == found[1]
 
 
 def test_a_clean_restart(database: str) -> None:

@@ -5,12 +5,23 @@ cimport cython
 @cython.locals(
     row="Py_ssize_t", header="Py_ssize_t", head="Py_ssize_t", position="Py_ssize_t", stop="Py_ssize_t",
     append_ms="long long", layout="int", origin="long long", index="long long", first="Py_ssize_t",
-    following="Py_ssize_t", block_bytes="long long", block_at="Py_ssize_t", at="Py_ssize_t",
+    following="Py_ssize_t", block_bytes="long long", block_at="Py_ssize_t",
 )
 cpdef Py_ssize_t read_rows(
     unsigned char[::1] data, long long[::1] heads, Py_ssize_t frames, long long[::1] places, long long[::1] rows,
     long long[::1] headers, long long[::1] totals
 ) except? -1
+
+
+@cython.locals(origin="long long")
+cdef long long _batch_origin(const unsigned char[::1] data, Py_ssize_t position, Py_ssize_t stop)
+
+
+@cython.locals(at="Py_ssize_t")
+cdef void _count_content(
+    long long[::1] rows, Py_ssize_t row, long long[::1] headers, Py_ssize_t first, Py_ssize_t header,
+    long long[::1] totals
+)
 
 
 @cython.locals(

@@ -58,16 +58,12 @@ def read_rows(
         if position > stop or not -1152921504606846976 <= append_ms <= 1152921504606846976:  # 2**60
             return -1
         layout = data[position - 4]
-        if layout < 1 or layout > 4:
-            return -1
         origin = 0
-        if layout == 4:  # BATCH, whose messages tell how much later than the first they were sent
-            if stop - position < 256:
-                return -1
-            origin = _number(data, position + 24, 8)
+        if layout == 4:
+            origin = _batch_origin(data, position, stop)
             position += 256
-            if origin < 0 or origin > 1152921504606846976:
-                return -1
+        if origin < 0 or layout < 1 or layout > 4:
+            return -1
         for index in range(heads[head + 3]):
             rows[row] = heads[head] + index
             following = _place(data, position, stop, layout, origin, append_ms, rows, row)
@@ -88,10 +84,7 @@ def read_rows(
                 if header < 0:
                     return header
             rows[row + 7] = (header - first) >> 2
-            for at in range(first, header, 4):
-                totals[0] += headers[at + 1] + headers[at + 3]
-            totals[0] += rows[row + 6] + (rows[row + 4] if rows[row + 4] > 0 else 0)
-            totals[1] += rows[row + 6]
+            _count_content(rows, row, headers, first, header, totals)
             position = following
             row += 8
         if position != stop:
@@ -99,6 +92,26 @@ def read_rows(
         heads[head + 8] = row >> 3
     totals[2] += header >> 2
     return row >> 3
+
+
+def _batch_origin(data: memoryview, position: int, stop: int) -> int:
+    """When the first message of a BATCH was sent, in us; the others tell how much later. -1 if that makes no sense."""
+    if stop - position < 256:
+        return -1
+    origin = _number(data, position + 24, 8)
+    return origin if origin <= 1152921504606846976 else -1  # 2**60
+
+
+def _count_content(
+    rows: memoryview, row: int, headers: memoryview, first: int, header: int, totals: memoryview
+) -> None:
+    """Add the content of a message with its headers to the totals."""
+    for at in range(first, header, 4):
+        totals[0] += headers[at + 1] + headers[at + 3]
+    totals[0] += rows[row + 6]
+    if rows[row + 4] > 0:
+        totals[0] += rows[row + 4]
+    totals[1] += rows[row + 6]
 
 
 def _place(

@@ -1,4 +1,4 @@
-"""Compression as the clients of message sets know it: snappy in blocks, LZ4 in frames that Java's reader takes.
+"""Compression as the clients of message sets know it: snappy in blocks, LZ4 in frames with a checksum of their own.
 
 LZ4 frames in messages of magic 0 carry a checksum of their header that is wrong by the LZ4 specification: Kafka took
 it over the frame's magic number as well, and 0.8 and 0.9 clients insist on it (KAFKA-3160). Clients that knew the
@@ -20,13 +20,7 @@ _SNAPPY_BLOCK_BYTES: Final = 32 * 1024  # snappy-java's own
 _LENGTH: Final = struct.Struct(">i")
 _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
 _LZ4_DESCRIPTOR: Final = len(_LZ4_MAGIC)
-_LZ4_HEADER: Final = _LZ4_MAGIC + b"\x60\x40\x82"
-"""Of a frame as Kafka writes it: blocks of 64 KiB that do not depend on each other, and no checksums. Java's reader
-takes no blocks that do, and that of 0.8 no checksum of the content."""
 _LZ4_HEADER_OF_MAGIC_0: Final = _LZ4_MAGIC + b"\x60\x40\x1a"
-_LZ4_BLOCK_BYTES: Final = 64 * 1024
-_LZ4_STORED: Final = 0x80000000
-_LZ4_LENGTH: Final = struct.Struct("<I")
 _LZ4_CONTENT_SIZE: Final = 0x08
 _LZ4_DICTIONARY: Final = 0x01
 _UINT32: Final = 0xFFFFFFFF
@@ -43,9 +37,10 @@ def pack(codec: Codec, data: bytes | bytearray | memoryview, magic: int) -> byte
     """
     if codec is Codec.SNAPPY:
         return _packed_snappy(memoryview(data))
-    if codec is Codec.LZ4:
-        return _packed_lz4(memoryview(data), _LZ4_HEADER_OF_MAGIC_0 if magic == 0 else _LZ4_HEADER)
-    return compress(codec, data)
+    packed = compress(codec, data)
+    if codec is Codec.LZ4 and magic == 0:
+        return _LZ4_HEADER_OF_MAGIC_0 + packed[len(_LZ4_HEADER_OF_MAGIC_0) :]
+    return packed
 
 
 def unpack(codec: Codec, data: memoryview, magic: int, limit_bytes: int) -> memoryview:
@@ -76,22 +71,9 @@ def _packed_snappy(data: memoryview) -> bytes:
     return b"".join(blocks)
 
 
-def _packed_lz4(data: memoryview, header: bytes) -> bytes:
-    parts = [header]
-    for start in range(0, len(data), _LZ4_BLOCK_BYTES):
-        block = data[start : start + _LZ4_BLOCK_BYTES]
-        packed = bytes(cramjam.lz4.compress_block(block, store_size=False))
-        if len(packed) < len(block):
-            parts += (_LZ4_LENGTH.pack(len(packed)), packed)
-        else:
-            parts += (_LZ4_LENGTH.pack(len(block) | _LZ4_STORED), bytes(block))
-    parts.append(bytes(4))
-    return b"".join(parts)
-
-
 def _lz4_checksum_position(frame: bytearray) -> int:
     """Where the checksum of an LZ4 frame's header stands. Raises CompressionError."""
-    if frame[:_LZ4_DESCRIPTOR] != _LZ4_MAGIC or len(frame) < len(_LZ4_HEADER):
+    if frame[:_LZ4_DESCRIPTOR] != _LZ4_MAGIC or len(frame) < len(_LZ4_HEADER_OF_MAGIC_0):
         raise CompressionError("a compressed body is not an LZ4 frame")
     flags = frame[_LZ4_DESCRIPTOR]
     if flags & _LZ4_DICTIONARY:

@@ -24,7 +24,7 @@ cdef Py_ssize_t _finish_row(
 
 
 @cython.locals(
-    room="Py_ssize_t", at="Py_ssize_t", size="Py_ssize_t", key="unsigned long long", _="int",
+    room="Py_ssize_t", size="Py_ssize_t", key="unsigned long long", _="int",
     value="unsigned long long", shift="int", byte="int", number="unsigned long long"
 )
 cdef Py_ssize_t _scan_entry(
@@ -33,12 +33,27 @@ cdef Py_ssize_t _scan_entry(
 ) except? -1
 
 
+@cython.locals(at="Py_ssize_t")
+cdef void _clear(long long[::1] fields)
+
+
+cdef bint _take_number(
+    unsigned long long number, unsigned long long value, long long[::1] entry, long long[::1] fields
+)
+
+
+cdef void _take_bytes(
+    const unsigned char[::1] data, unsigned long long number, Py_ssize_t position, Py_ssize_t size,
+    long long[::1] entry, long long[::1] fields
+)
+
+
 @cython.locals(name="const unsigned char *", at="Py_ssize_t")
 cdef bint _is_ours(const unsigned char[::1] data, Py_ssize_t position)
 
 
 @cython.locals(
-    room="Py_ssize_t", at="Py_ssize_t", key="int", value="unsigned long long", shift="int", byte="int", number="int"
+    room="Py_ssize_t", key="int", value="unsigned long long", shift="int", byte="int", number="int"
 )
 cdef Py_ssize_t _scan(
     unsigned char[::1] data, Py_ssize_t position, Py_ssize_t stop, long long[::1] fields, long long[::1] headers,

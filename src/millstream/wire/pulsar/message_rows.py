@@ -221,10 +221,8 @@ def _scan_entry(
         The place behind the properties; -1 and -2 as `read_entries`.
     """
     room = len(headers)
-    for at in range(17):
-        fields[at] = 0
-    fields[3] = fields[11] = fields[16] = -1
-    entry[0] = entry[5] = -1
+    _clear(fields)
+    entry[0] = entry[5] = -1  # which must be there; which may not
     entry[3] = entry[4] = entry[7] = 0
     if stop - position >= 6 and data[position] == 14 and data[position + 1] == 1:
         position += 6
@@ -237,8 +235,7 @@ def _scan_entry(
     stop = position + size
     entry[6] = stop
     while position < stop:
-        value = shift = 0
-        key = 0
+        key = value = 0
         for _ in range(2):  # a tag, and a number or a length
             key = value
             value = shift = 0
@@ -256,47 +253,69 @@ def _scan_entry(
         if number > 30:
             return -1
         if key & 7 == 0:
-            # sequence_id, publish_time, compression, uncompressed_size, num_messages_in_batch, event_time,
-            # partition_key_b64_encoded, deliver_at_time, the numbers of a transaction, highest_sequence_id,
-            # null_value and null_partition_key.
-            if not 0x43CA1B0C >> number & 1 or (number == 8 and value):
+            if not _take_number(number, value, entry, fields):
                 return -1
-            if number == 3:
-                entry[0] = value
-            elif number == 11:
-                entry[5] = value
-            elif number == 12:
-                fields[5] = value
-            elif number == 17:
-                fields[6] = value
-            elif number == 25:
-                fields[9] = value
-            elif number == 30:
-                fields[10] = value
-            continue
         # producer_name, properties, replicated_from, partition_key, replicate_to, schema_version, ordering_key.
-        if key & 7 != 2 or value > stop - position or not 0x500F2 >> number & 1:
+        elif key & 7 != 2 or value > stop - position or not 0x500F2 >> number & 1:
             return -1
-        if number == 1:
-            entry[7] = 1 if value == 10 and _is_ours(data, position) else 0
-        elif number == 4:
-            if header + 4 > room:
-                return -2
-            if not _read_property(data, position, position + value, headers, header):
-                return -1
-            fields[12] += headers[header + 1] + headers[header + 3]
-            header += 4
-        elif number == 6:
-            fields[2] = position
-            fields[11] = value
-        elif number == 16:
-            entry[3] = position
-            entry[4] = value
-        elif number == 18:
-            fields[7] = position
-            fields[16] = value
-        position += value
+        else:
+            if number == 4:
+                if header + 4 > room:
+                    return -2
+                if not _read_property(data, position, position + value, headers, header):
+                    return -1
+                fields[12] += headers[header + 1] + headers[header + 3]
+                header += 4
+            else:
+                _take_bytes(data, number, position, value, entry, fields)
+            position += value
     return header if entry[0] >= 0 else -1
+
+
+def _clear(fields: memoryview) -> None:
+    """Begin a message: numbers that are not there are 0, bytes that are not there none."""
+    for at in range(17):
+        fields[at] = 0
+    fields[3] = fields[11] = fields[16] = -1
+
+
+def _take_number(number: int, value: int, entry: memoryview, fields: memoryview) -> bool:
+    """Take a field of the MessageMetadata that is a number; tells whether it means nothing out of the ordinary."""
+    # sequence_id, publish_time, compression, uncompressed_size, num_messages_in_batch, event_time,
+    # partition_key_b64_encoded, deliver_at_time, the numbers of a transaction, highest_sequence_id, null_value and
+    # null_partition_key.
+    if not 0x43CA1B0C >> number & 1 or (number == 8 and value):
+        return False
+    if number == 3:
+        entry[0] = value
+    elif number == 11:
+        entry[5] = value
+    elif number == 12:
+        fields[5] = value
+    elif number == 17:
+        fields[6] = value
+    elif number == 25:
+        fields[9] = value
+    elif number == 30:
+        fields[10] = value
+    return True
+
+
+def _take_bytes(
+    data: memoryview, number: int, position: int, size: int, entry: memoryview, fields: memoryview
+) -> None:
+    """Take a field of the MessageMetadata that is bytes."""
+    if number == 1:
+        entry[7] = 1 if size == 10 and _is_ours(data, position) else 0
+    elif number == 6:
+        fields[2] = position
+        fields[11] = size
+    elif number == 16:
+        entry[3] = position
+        entry[4] = size
+    elif number == 18:
+        fields[7] = position
+        fields[16] = size
 
 
 def _is_ours(data: memoryview, position: int) -> bool:
@@ -321,9 +340,7 @@ def _scan(data: memoryview, position: int, stop: int, fields: memoryview, header
         The place behind the properties; -1 and -2 as `read_entries`.
     """
     room = len(headers)
-    for at in range(17):
-        fields[at] = 0
-    fields[3] = fields[11] = fields[16] = -1
+    _clear(fields)
     while position < stop:
         key = data[position]
         position += 1

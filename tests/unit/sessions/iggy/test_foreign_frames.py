@@ -24,3 +24,22 @@ def test_a_large_batch_is_polled_in_parts(dialect: Dialect) -> None:
         sizes.add(frames.size_bytes)
     assert found == [(offset, b"large" if offset < 25 else b"small") for offset in range(27)]
     assert len(sizes) == 2, "one translation for each of the batches"
+
+
+@pytest.mark.parametrize("dialect", [Dialect.A, Dialect.B2, Dialect.C1, Dialect.C3, Dialect.D])
+def test_many_small_batches_are_polled_in_parts(dialect: Dialect) -> None:
+    server = IggyBroker()
+    partition = server.create("orders").partitions[0]
+    for number in range(300):
+        append(partition, batch(b"%d" % number, 1 + number % 2))
+    values = [b"%d" % number for number in range(300) for _ in range(1 + number % 2)]
+    client = server.connect(dialect)
+    for count in (7, 100, 1000):
+        found = []
+        while len(found) < len(values):
+            _, messages = client.poll(
+                stream="default", topic="orders", strategy=Strategy.OFFSET, value=len(found), count=count
+            )
+            assert 0 < len(messages) <= count
+            found += [(one["offset"], one["payload"]) for one in messages]
+        assert found == list(enumerate(values))

@@ -13,6 +13,7 @@ from millstream.wire.pulsar.pulsar_pb2 import (
     LZ4,
     ZSTD,
     CommandCloseConsumer,
+    CommandRedeliverUnacknowledgedMessages,
     CommandSubscribe,
     EncryptionKeys,
     MessageMetadata,
@@ -114,6 +115,56 @@ def test_a_batch_of_kafka_is_one_entry(broker: ConsumingConversation) -> None:
     client.ack(batch_.id)
     client.ack(single.id)
     assert broker.position() == 4
+
+
+def test_single_records_of_kafka_are_an_entry_each(broker: ConsumingConversation) -> None:
+    client = broker.consumer()
+    for number in range(600):
+        kafka(broker, b"%d" % number)
+    client.subscribe()
+    client.flow()
+    arrivals = client.arrivals()
+    assert [one.entry_id for one in arrivals] == list(range(600))
+    assert [one.values for one in arrivals] == [[b"%d" % number] for number in range(600)]
+    assert not any(read_entry(memoryview(one.entry)).is_batch for one in arrivals)
+    client.ack(*(broker.id(number) for number in range(600) if number % 100))
+    again(client)
+    left = client.arrivals()
+    assert [(one.entry_id, one.values) for one in left] == [(n, [b"%d" % n]) for n in range(0, 600, 100)]
+    whole = {one.entry_id: one.entry for one in arrivals}
+    assert [one.entry for one in left] == [whole[one.entry_id] for one in left], "one by one they are the same"
+
+
+def test_what_comes_again_does_not_disturb_what_comes_with_it(broker: ConsumingConversation) -> None:
+    """On a shared subscription, where frames that were delivered before stand among those that were not."""
+    client = broker.consumer()
+    client.subscribe(subType=CommandSubscribe.Shared)
+    for number in range(20):
+        kafka(broker, *(b"%d" % number for _ in range(1 + number % 3)))
+    broker.publish(b"20", b"21")
+    for number in range(22, 40):
+        kafka(broker, b"%d" % number)
+    got: list[tuple[int, list[bytes]]] = []
+    for permits in (5, 9, 1, 1000):
+        client.flow(permits)
+        arrivals = client.arrivals()
+        got += [(one.entry_id, one.values) for one in arrivals]
+        again_ids = [one.id for one in arrivals[::2]]
+        if permits < 1000:
+            client.tell(CommandRedeliverUnacknowledgedMessages(consumer_id=1, message_ids=again_ids))
+    assert {values[0] for _, values in got} == {b"%d" % number for number in range(40)}
+    entries = dict(got)
+    assert all(entries[entry_id] == values for entry_id, values in got)
+    assert len(got) > 40
+
+
+def test_entries_of_small_frames_for_clients_that_want_more_of_them(broker: ConsumingConversation) -> None:
+    for number in range(5):
+        kafka(broker, b"%d" % number)
+    client = broker.consumer(version=5)
+    client.subscribe()
+    client.flow()
+    assert [one.entry[:2] == b"\x0e\x01" for one in client.arrivals()] == [False] * 5
 
 
 def test_a_large_batch_of_kafka_is_several_entries_that_are_acknowledged_one_by_one(

@@ -1,0 +1,25 @@
+"""Packing bodies as the clients of all languages take them."""
+
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from millstream.wire.compression import Codec, compress, decompress
+
+lz4_frame: Any = import_module("lz4.frame")
+DATA = (b"", b"x", bytes(200_000), bytes(range(256)) * 700)
+
+
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("codec", Codec)
+def test_what_is_packed_can_be_unpacked(codec: Codec, data: bytes) -> None:
+    assert decompress(codec, memoryview(compress(codec, data))) == data
+
+
+@pytest.mark.parametrize("data", DATA)
+def test_blocks_of_lz4_do_not_depend_on_each_other(data: bytes) -> None:
+    packed = compress(Codec.LZ4, data)
+    told = lz4_frame.get_frame_info(packed)
+    assert (told["block_linked"], told["content_checksum"], told["block_checksum"]) == (False, False, False)
+    assert lz4_frame.decompress(packed) == data
