@@ -95,7 +95,7 @@ def read_rows(
 
 
 def _batch_origin(data: memoryview, position: int, stop: int) -> int:
-    """When the first message of a BATCH was sent, in us; the others tell how much later. -1 if that makes no sense."""
+    """When the first message of a BATCH was sent, in us, which all others tell from; -1 if that makes no sense."""
     if stop - position < 256:
         return -1
     origin = _number(data, position + 24, 8)

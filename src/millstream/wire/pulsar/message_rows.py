@@ -209,12 +209,10 @@ def _scan_entry(
     headers: memoryview,
     header: int,
 ) -> int:
-    """Read the MessageMetadata of an entry.
+    """Read the MessageMetadata of the entry at a position.
 
     Args:
-        data, position, stop: where the entry stands.
-        entry: gets what it says of all messages.
-        fields: gets what it says of its only message, where a SingleMessageMetadata would go; see `_scan`.
+        entry, fields: get what it says of all messages, and of its only one, as a SingleMessageMetadata would.
         headers, header: where the properties go.
 
     Returns:
