@@ -44,7 +44,7 @@ class EntryInspector:
         entries are spread; a batch of another protocol by the first key in it.
         """
         if header.magic != Magic.PULSAR_ENTRY:
-            key = self._translations.of(self._where, header, frame).key
+            key = self._translations.key(self._where, header, frame)
             return key if key is not None else b"offset-%d" % header.base_offset
         try:
             metadata = read_entry(frame[HEADER_BYTES:]).metadata

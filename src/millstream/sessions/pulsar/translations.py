@@ -6,15 +6,18 @@ from uuid import UUID
 
 from millstream.broker.translated_frames import TranslatedFrames
 from millstream.model.frame import FrameHeader
-from millstream.model.frame_span import frame_of, spans_of
+from millstream.model.frame_span import FRAME_BYTES_MAX, frame_of, spans_of
 from millstream.model.numbers import numbers
 from millstream.model.record import Record
 from millstream.model.record_table import ROW_FIELDS, RecordTable
 from millstream.sessions.translated import translated
+from millstream.wire.compression import CompressionError
+from millstream.wire.errors import WireError
 from millstream.wire.pulsar.entry_run import EntryRun
 from millstream.wire.pulsar.limits import BATCH_MESSAGES_MAX
 from millstream.wire.pulsar.message_tables import build_run, build_table_entries
 from millstream.wire.pulsar.records import BuiltEntry, build_entries
+from millstream.wire.translation import read_table
 
 __all__ = ["Piece", "Translated", "Translations", "Where"]
 
@@ -126,6 +129,18 @@ class Translations:
         """
         ((_, entries),) = translated(self._frames, where, frame_of(frame), _ENTRIES)
         return entries or _NOTHING
+
+    def key(self, where: Where, header: FrameHeader, frame: memoryview) -> bytes | None:
+        """The key of the first record of a frame that has one; None without any. Arguments as `of`."""
+        if len(frame) <= FRAME_BYTES_MAX:
+            # Its entry is made later, with those of others: to make it here would cost several times as much.
+            try:
+                table = read_table(frame_of(frame))
+            except (WireError, CompressionError):
+                table = None
+            if table is not None:
+                return _first_key(table)
+        return self.of(where, header, frame).key
 
     def runs(self, where: Where, frames: Iterable[memoryview]) -> dict[int, EntryRun]:
         """Translate small frames, many at a time.

@@ -59,6 +59,9 @@ def test_the_first_key_counts(known: Translations) -> None:
     assert known.of(WHERE, *frame_of(keyless)).key is None
     assert known.of(WHERE, *frame_of([*keyless, *keyed])).key == b"k"
     assert known.of(WHERE, *frame_of([], 2)) == Translated((), None)
+    large = records(b"x" * 20_000, key=b"k")
+    for made in (keyless, [*keyless, *keyed], large):
+        assert known.key(WHERE, *frame_of(made)) == made[-1].key
 
 
 def test_a_frame_of_more_messages_than_an_entry_may_have(known: Translations) -> None:
