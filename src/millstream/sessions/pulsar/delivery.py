@@ -14,6 +14,7 @@ Source: Pulsar binary protocol specification 3.0, "Message"; broker entry metada
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final, NamedTuple
 
 from millstream.broker.subscriptions import Delivery, FrameSource
@@ -94,7 +95,9 @@ class MessageEncoder:
         plain = not (self.strips_checksum or self.broker_metadata or self.source is not None)
         runs: dict[int, EntryRun] | None = None
         run_offset = run_end = -1
-        for delivery in deliveries:
+        all_small = False
+        rest = iter(deliveries)
+        for delivery in rest:
             header, frame, redeliveries, wanted = delivery
             if plain and wanted is None and not redeliveries:
                 base_offset = header.base_offset
@@ -105,11 +108,16 @@ class MessageEncoder:
                 if run_offset < base_offset < run_end:
                     continue  # is in the run that is encoded already
                 if runs is None:
-                    runs = self.translations.runs(self.where, _small_frames(deliveries))
+                    frames = _small_frames(deliveries)
+                    all_small = len(frames) == len(deliveries)
+                    runs = self.translations.runs(self.where, frames)
                 run = runs.get(base_offset)
                 if run is not None:
                     append(heads.frames(run))
                     run_offset, run_end = base_offset, run.end_offset
+                    if all_small:  # what is in the run stands side by side
+                        count = len(run.offsets) - 1
+                        next(islice(rest, count, count), None)
                     continue
             self._encode_pieces(encoded, delivery, told_epoch, remembered)
         return encoded
