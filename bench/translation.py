@@ -37,6 +37,8 @@ _BATCHES: Final = (1, 10, 150, 1000, 9000)
 """Records of a batch: of clients that do not batch, or hardly; 16 KB, what most clients send; 100 KB; and the
 megabyte that is the largest by default."""
 _BESIDE_BATCHES: Final = (1, 1000)
+_IN_FLIGHT_RECORDS: Final = 64
+"""Records that writers have unanswered, or four batches."""
 _TOGETHER: Final = 10
 _PASSES: Final = 5
 _RESULTS: Final = Path(__file__).parent / "results"
@@ -83,7 +85,7 @@ def _write(endpoint: Endpoint, writer: str, topic: str, batch_records: int, reco
     """Fill a topic."""
     batches = max(records // batch_records, 1)
     records = batches * batch_records
-    load = Load(_RECORD_BYTES, Shape("", batch_records, 0, 4))
+    load = Load(_RECORD_BYTES, Shape("", batch_records, 0, max(4, _IN_FLIGHT_RECORDS // batch_records)))
     budget = Budget(60.0, records * _RECORD_BYTES)
     iggy = IggyRaw(endpoint)
     iggy.create(topic)

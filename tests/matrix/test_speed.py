@@ -23,7 +23,7 @@ RESULTS: Final = Path(__file__).parents[2] / "docs" / "matrix-speed.json"
 RENEWS: Final = os.environ.get("MATRIX_SPEED") == "renew"
 BATCHES: Final = (1, 1000)
 """Records of a batch: of clients that do not batch, and 100 KB."""
-RECORDS: Final = {1: 50_000, 1000: 100_000} if RENEWS else {1: 10_000, 1000: 20_000}
+RECORDS: Final = {1: 30_000, 1000: 100_000} if RENEWS else {1: 6_000, 1000: 20_000}
 TURNS: Final = 3 if RENEWS else 1
 FLOORS: Final = {1: 100_000, 1000: 300_000} if COMPILED else {1: 5_000, 1000: 10_000}
 """Records/s of 100 B that one core of the server gives the first reader of any pair, at least, whatever else runs. A
