@@ -35,7 +35,7 @@ def test_many_small_batches_are_polled_in_parts(dialect: Dialect) -> None:
     values = [b"%d" % number for number in range(300) for _ in range(1 + number % 2)]
     client = server.connect(dialect)
     for count in (7, 100, 1000):
-        found = []
+        found: list[tuple[int, bytes]] = []
         while len(found) < len(values):
             _, messages = client.poll(
                 stream="default", topic="orders", strategy=Strategy.OFFSET, value=len(found), count=count

@@ -105,10 +105,11 @@ def entry_frame(value: bytes, time_ms: int) -> bytearray:
 
 
 def test_aborted_frames_among_small_ones_are_batches_without_records(simulated: SimulatedBroker) -> None:
-    partition = simulated.create("orders").partitions[0]
+    topic = simulated.create("orders")
+    partition = topic.partitions[0]
     transactions = simulated.broker.transactions
     number = simulated.wait(transactions.begin(60_000))
-    simulated.wait(transactions.add_partitions(number, [(simulated.broker.topics.by_flat_name("orders"), 0)]))
+    simulated.wait(transactions.add_partitions(number, [(topic, 0)]))
     for value in range(6):
         base = append(partition, entry_frame(b"%d" % value, 1000)).base_offset
         if value in {2, 3}:
