@@ -2,7 +2,7 @@
 
 import itertools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -63,11 +63,12 @@ class Topics:
 
     Args:
         servers: the broker.
+        settings: of librdkafka, such as those that say how the broker lets one in.
     """
 
-    def __init__(self, servers: str) -> None:
-        self._servers = servers
-        self.admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
+    def __init__(self, servers: str, settings: Mapping[str, str] | None = None) -> None:
+        self._settings = {"bootstrap.servers": servers, "log_level": 0, **(settings or {})}
+        self.admin = AdminClient(self._settings)
 
     def create(self, stem: str, partitions: int = 1, **config: str) -> str:
         """Create a topic with a name that no other test uses; dots in config names are written as _."""
@@ -83,7 +84,7 @@ class Topics:
     def write(self, topic: str, records: Sequence[Sample], partition: int = 0, **settings: Any) -> None:
         """Write records to one partition and wait until they are there."""
         names = {key.replace("_", "."): value for key, value in settings.items()}
-        producer = Producer({"bootstrap.servers": self._servers, "log_level": 0, "linger.ms": 20, **names})
+        producer = Producer({**self._settings, "linger.ms": 20, **names})
         for record in records:
             producer.produce(
                 topic,

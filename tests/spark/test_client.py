@@ -53,6 +53,7 @@ def _answer(content: bytes) -> Peer:
         (lambda connection: None, "no Kafka broker answers at"),
         (_answer(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "what answers at .* is no Kafka broker"),
         (_answer(struct.pack(">i", -1)), "what answers at .* is no Kafka broker"),
+        (_answer(bytes.fromhex("15 0303 0002 02 0a")), "speaks TLS only; set kafka.security.protocol to SSL or"),
         (_answer(struct.pack(">i", 100) + b"too short"), "no Kafka broker answers at .*closed the connection"),
         (_answer(struct.pack(">iib", 9, 1, 0) + b"\xff" * 4), "gave an answer that makes no sense"),
         (_answer(struct.pack(">iib", 20, 99, 0) + bytes(15)), "answered another request|makes no sense"),

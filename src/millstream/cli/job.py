@@ -10,10 +10,11 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from millstream.cli.connection import DEFAULT_BROKER, BrokerOption
 from millstream.cli.errors import USAGE, CliError
 from millstream.cli.lazy import CommandGroup
+from millstream.cli.option_groups import with_groups
 from millstream.cli.output import print_section
+from millstream.cli.spark_options import OtherBroker, SourceBroker, SparkOptions, Writing, servers_of
 from millstream.cli.start import Earliest, FromOffset, FromTime, Latest, parse_start
 from millstream.spark.errors import SparkSourceError
 
@@ -47,20 +48,10 @@ FormatOption = Annotated[
         "--format", metavar="parquet|delta|iceberg", help="Of the table.  [default: that it has, or parquet]"
     ),
 ]
-ToBrokerOption = Annotated[
-    str | None, typer.Option("--to-broker", metavar="HOST:PORT", help="Where to write.  [default: the same]")
-]
 RowsOption = Annotated[int, typer.Option("--batch-rows", metavar="N", min=1, help="Rows that are written at once.")]
 FollowOption = Annotated[
     bool, typer.Option("--follow", help="Go on until stopped; else end with what there is at the beginning.")
 ]
-CompressionOption = Annotated[
-    str | None, typer.Option("--compression", metavar="CODEC", help="Of what is written: gzip, snappy, lz4, zstd.")
-]
-MasterOption = Annotated[
-    str | None, typer.Option("--master", metavar="URL", help="Where Spark runs.  [default: this machine]")
-]
-
 _END: Final = """\
 The last line tells the rows and batches that were written, and whether the job is complete or was stopped. When the
 output is no terminal, each batch is a line: batch, job, number, rows, rows/s, seconds, lag.
@@ -78,6 +69,7 @@ Examples:
   millstream job archive orders payments --table /data/all --checkpoint /data/all.job --follow
 """,
 )
+@with_groups
 def archive(
     topics: TopicsArgument,
     checkpoint: CheckpointOption,
@@ -88,16 +80,18 @@ def archive(
     ] = "earliest",
     batch_rows: RowsOption = _MANY,
     follow: FollowOption = False,
-    broker: BrokerOption = DEFAULT_BROKER,
-    master: MasterOption = None,
+    *,
+    at: SourceBroker,
+    on: SparkOptions,
 ) -> None:
     """Write topics into a table: all of each record, and where it was."""
-    with _spark(master) as spark:
+    servers = at.servers
+    with _spark(on.master) as spark:
         from millstream.spark.jobs import archive as run
 
         _tell(
             run(
-                spark, servers=broker, topics=topics, path=table, checkpoint=checkpoint, table_format=table_format,
+                spark, servers=servers, topics=topics, path=table, checkpoint=checkpoint, table_format=table_format,
                 start=start, batch_rows=batch_rows, follows=follow, shows_progress=True,
             )
         )  # fmt: skip
@@ -111,6 +105,7 @@ def archive(
   millstream job replay /data/all --source-topic orders --topic orders-again --checkpoint /data/again.job
 """,
 )
+@with_groups
 def replay(
     table: Annotated[
         str, typer.Argument(metavar="TABLE", help="Directory of a table that 'job archive' has written.")
@@ -127,19 +122,21 @@ def replay(
         str | None, typer.Option("--offset-header", metavar="NAME", help="Add a header with the offset it had.")
     ] = None,
     batch_rows: RowsOption = _MANY // 2,
-    compression: CompressionOption = None,
-    broker: BrokerOption = DEFAULT_BROKER,
-    master: MasterOption = None,
+    *,
+    writing: Writing,
+    at: SourceBroker,
+    on: SparkOptions,
 ) -> None:
     """Write the records of an archive back into topics, as they were."""
-    with _spark(master) as spark:
+    servers = at.servers
+    with _spark(on.master) as spark:
         from millstream.spark.jobs import replay as run
 
         _tell(
             run(
-                spark, path=table, servers=broker, checkpoint=checkpoint, topic=topic, source_topic=source_topic,
+                spark, path=table, servers=servers, checkpoint=checkpoint, topic=topic, source_topic=source_topic,
                 table_format=table_format, offset_header=offset_header, batch_rows=batch_rows,
-                sink_options=_sink_options(compression), shows_progress=True,
+                sink_options=writing.sink_options, shows_progress=True,
             )
         )  # fmt: skip
 
@@ -152,6 +149,7 @@ def replay(
   millstream job backfill orders --from 1000 --until 2000 --topic orders-part --checkpoint /data/b.job
 """,
 )
+@with_groups
 def backfill(
     source: TopicArgument,
     checkpoint: CheckpointOption,
@@ -168,27 +166,27 @@ def backfill(
     ] = "latest",
     table_format: FormatOption = None,
     batch_rows: RowsOption = _MANY,
-    compression: CompressionOption = None,
-    broker: BrokerOption = DEFAULT_BROKER,
-    to_broker: ToBrokerOption = None,
-    master: MasterOption = None,
+    *,
+    writing: Writing,
+    at: SourceBroker,
+    to: OtherBroker,
+    on: SparkOptions,
 ) -> None:
     """Write a range of a topic, by offsets or by time, into a table or another topic."""
     if (table is None) == (topic is None):
         raise CliError("a backfill goes into one place", "give --table or --topic", status=USAGE)
     first, behind = _bound("--from", start), _bound("--until", until)
-    with _spark(master) as spark:
+    servers, to_servers = at.servers, to.servers(at)
+    with _spark(on.master) as spark:
         from millstream.spark.jobs import backfill as run
         from millstream.spark.jobs import table_sink, topic_sink
 
         sink = (
-            topic_sink(to_broker or broker, topic, _sink_options(compression))
-            if table is None
-            else table_sink(table, table_format)
+            topic_sink(to_servers, topic, writing.sink_options) if table is None else table_sink(table, table_format)
         )
         _tell(
             run(
-                spark, servers=broker, topic=source, sink=sink, checkpoint=checkpoint, start=first, end=behind,
+                spark, servers=servers, topic=source, sink=sink, checkpoint=checkpoint, start=first, end=behind,
                 batch_rows=batch_rows, shows_progress=True,
             )
         )  # fmt: skip
@@ -197,6 +195,7 @@ def backfill(
 @job.command(
     "compact", epilog=_END + "  millstream job compact orders orders-latest --checkpoint /data/compact.job\n"
 )
+@with_groups
 def compact(
     source: TopicArgument,
     copy_name: CopyArgument,
@@ -205,20 +204,22 @@ def compact(
         bool, typer.Option("--keep-tombstones", help="Copy records without a value where they are the latest.")
     ] = False,
     drop_unkeyed: Annotated[bool, typer.Option("--drop-unkeyed", help="Leave out records without a key.")] = False,
-    compression: CompressionOption = None,
-    broker: BrokerOption = DEFAULT_BROKER,
-    to_broker: ToBrokerOption = None,
-    master: MasterOption = None,
+    *,
+    writing: Writing,
+    at: SourceBroker,
+    to: OtherBroker,
+    on: SparkOptions,
 ) -> None:
     """Write the latest record of every key into another topic."""
-    with _spark(master) as spark:
+    servers, to_servers = at.servers, to.servers(at)
+    with _spark(on.master) as spark:
         from millstream.spark.jobs import compact as run
 
         _tell(
             run(
-                spark, servers=broker, topic=source, to=copy_name, checkpoint=checkpoint, to_servers=to_broker,
+                spark, servers=servers, topic=source, to=copy_name, checkpoint=checkpoint, to_servers=to_servers,
                 keeps_tombstones=keep_tombstones, drops_unkeyed=drop_unkeyed,
-                sink_options=_sink_options(compression), shows_progress=True,
+                sink_options=writing.sink_options, shows_progress=True,
             )
         )  # fmt: skip
 
@@ -228,6 +229,7 @@ def compact(
     epilog=_END
     + "  millstream job repartition orders orders-12 --partitions 12 --checkpoint /data/repartition.job\n",
 )
+@with_groups
 def repartition(
     source: TopicArgument,
     copy_name: CopyArgument,
@@ -238,20 +240,22 @@ def repartition(
     ] = "murmur2_random",
     batch_rows: RowsOption = _MANY,
     follow: FollowOption = False,
-    compression: CompressionOption = None,
-    broker: BrokerOption = DEFAULT_BROKER,
-    to_broker: ToBrokerOption = None,
-    master: MasterOption = None,
+    *,
+    writing: Writing,
+    at: SourceBroker,
+    to: OtherBroker,
+    on: SparkOptions,
 ) -> None:
     """Copy a topic into one with another number of partitions, by key."""
-    with _spark(master) as spark:
+    servers, to_servers = at.servers, to.servers(at)
+    with _spark(on.master) as spark:
         from millstream.spark.jobs import repartition as run
 
         _tell(
             run(
-                spark, servers=broker, topic=source, to=copy_name, partitions=partitions, checkpoint=checkpoint,
-                partitioner=partitioner, to_servers=to_broker, batch_rows=batch_rows,
-                sink_options=_sink_options(compression), follows=follow, shows_progress=True,
+                spark, servers=servers, topic=source, to=copy_name, partitions=partitions, checkpoint=checkpoint,
+                partitioner=partitioner, to_servers=to_servers, batch_rows=batch_rows,
+                sink_options=writing.sink_options, follows=follow, shows_progress=True,
             )
         )  # fmt: skip
 
@@ -263,10 +267,15 @@ def repartition(
   millstream job copy orders payments --to-broker backup:9092 --checkpoint /data/copy.job --follow
 """,
 )
+@with_groups
 def copy(
     topics: TopicsArgument,
     checkpoint: CheckpointOption,
     to_broker: Annotated[str, typer.Option("--to-broker", metavar="HOST:PORT", help="Where to write.")],
+    to_properties: Annotated[
+        list[str] | None,
+        typer.Option("--to-property", metavar="KEY=VALUE", help="How to speak to that broker. Repeatable."),
+    ] = None,
     name: Annotated[
         str | None, typer.Option("--as", metavar="NAME", help="Name of the copy of one topic.  [default: the same]")
     ] = None,
@@ -275,18 +284,20 @@ def copy(
     ] = "earliest",
     batch_rows: RowsOption = _MANY,
     follow: FollowOption = False,
-    compression: CompressionOption = None,
-    broker: BrokerOption = DEFAULT_BROKER,
-    master: MasterOption = None,
+    *,
+    writing: Writing,
+    at: SourceBroker,
+    on: SparkOptions,
 ) -> None:
     """Copy topics to another broker, partition by partition."""
-    with _spark(master) as spark:
+    servers, to_servers = at.servers, servers_of(to_broker, to_properties, "--to-property")
+    with _spark(on.master) as spark:
         from millstream.spark.jobs import copy as run
 
         _tell(
             run(
-                spark, servers=broker, topics=topics, to_servers=to_broker, checkpoint=checkpoint, to=name,
-                start=start, batch_rows=batch_rows, sink_options=_sink_options(compression), follows=follow,
+                spark, servers=servers, topics=topics, to_servers=to_servers, checkpoint=checkpoint, to=name,
+                start=start, batch_rows=batch_rows, sink_options=writing.sink_options, follows=follow,
                 shows_progress=True,
             )
         )  # fmt: skip
@@ -310,10 +321,6 @@ def _spark(master: str | None) -> Iterator[Any]:
         raise CliError(what or str(error), remedy if what else "see 'millstream job --help'") from None
     except PySparkException as error:
         raise CliError(one_line(str(error)), "mend that and run it again") from None
-
-
-def _sink_options(compression: str | None) -> dict[str, str]:
-    return {} if compression is None else {"kafka.compression.type": compression}
 
 
 def _bound(option: str, text: str) -> int | datetime | None:

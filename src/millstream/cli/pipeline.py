@@ -157,12 +157,22 @@ def run(
 def status(
     project: ProjectArgument = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
+    properties: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--property",
+            "-X",
+            metavar="KEY=VALUE",
+            help="What its brokers want to know and the run log does not: sasl.password=... Repeatable.",
+        ),
+    ] = None,
 ) -> None:
     """Show the last runs of a pipeline, and how far each flow has come."""
+    from millstream.cli.spark_options import server_options
     from millstream.spark.pipelines.status import status_of
 
     with _spoken():
-        found = status_of(_spec(project))
+        found = status_of(_spec(project), server_options(properties, "--property"))
     for problem in found.problems:
         warn(problem)
     runs = [

@@ -2,6 +2,7 @@
 
 __all__ = ["table"]
 
+import importlib.util
 import re
 from dataclasses import asdict
 from typing import Annotated, Any, Final
@@ -131,12 +132,10 @@ def expire(
 
 def _tables() -> Any:
     """What does the work; it needs the libraries of the extra `spark`."""
-    try:
-        import pyarrow  # noqa: F401
+    if importlib.util.find_spec("pyarrow") is None:
+        raise CliError("pyarrow is not installed", "pip install 'millstream[spark]'")
+    from millstream.spark import tables
 
-        from millstream.spark import tables
-    except ImportError as error:
-        raise CliError(f"{error.name} is not installed", "pip install 'millstream[spark]'") from None
     return tables
 
 

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from millstream.spark.connections import Connections, address_of, error_name
 from millstream.spark.errors import BrokerUnreachable, CommitRefused, DataLost, TopicMissing
+from millstream.spark.servers import Servers
 from millstream.wire.kafka.api import Api
 from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.messages.describe_log_dirs import (
@@ -105,15 +106,15 @@ class Client:
     twice.
 
     Args:
-        servers: HOST:PORT, or several separated by commas, to begin with.
+        servers: where to begin; as text HOST:PORT, or several separated by commas, that let everybody in.
         patience_s: for how long a broker that does not answer is asked again and again; it may be changed later.
 
     Raises (every method):
-        BrokerUnreachable: nobody answers, or not as a Kafka broker does.
+        AuthenticationFailed, BadOption, BrokerUnreachable: as for `Connections`.
         TopicMissing: a topic or partition that was asked for does not exist.
     """
 
-    def __init__(self, servers: str, patience_s: float = 0.0) -> None:
+    def __init__(self, servers: str | Servers, patience_s: float = 0.0) -> None:
         self.patience_s = patience_s
         self._connections = Connections(servers)
         self._coordinators: dict[str, str] = {}

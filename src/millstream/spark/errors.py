@@ -1,6 +1,7 @@
 """Errors of the Spark source, each with a message of one line that names what to change.
 
     SparkSourceError
+    ├── AuthenticationFailed a broker does not let one in, or its certificate is not trusted
     ├── BadOption            an option is missing, unknown or makes no sense
     ├── BadSchema            a schema of values is none, has no columns in Spark, or is not registered
     ├── BrokerUnreachable    nobody answers at kafka.bootstrap.servers, or not as a Kafka broker does
@@ -29,6 +30,7 @@ They cross from Python workers to Spark as text; Spark puts a traceback before i
 from millstream.model.errors import MillstreamError
 
 __all__ = [
+    "AuthenticationFailed",
     "BadOption",
     "BadSchema",
     "BrokerUnreachable",
@@ -56,6 +58,10 @@ __all__ = [
 
 class SparkSourceError(MillstreamError):
     """Base of the errors of this package."""
+
+
+class AuthenticationFailed(SparkSourceError):
+    """A broker does not take the credentials or the certificate it is shown, or its own is not trusted."""
 
 
 class BadOption(SparkSourceError):

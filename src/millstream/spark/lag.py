@@ -30,6 +30,7 @@ from millstream.spark.read.frames import walk
 from millstream.spark.read.offsets import rows_between
 from millstream.spark.read.points import Offsets
 from millstream.spark.read.sizes import mean_bytes
+from millstream.spark.servers import Servers
 
 __all__ = ["Lag", "LagListener", "measure"]
 
@@ -102,13 +103,13 @@ class LagListener(StreamingQueryListener):
     """Watches the queries of a Spark session, to be given to `spark.streams.addListener`.
 
     Args:
-        servers: HOST:PORT of the broker, or several separated by commas.
+        servers: where to begin; as text HOST:PORT, or several separated by commas, that let everybody in.
         group: the group whose position is set; empty to set none. With more than one query, give each listener the
             name of its own.
         query: the name of the query that is watched; empty for all.
     """
 
-    def __init__(self, servers: str, *, group: str = "", query: str = "") -> None:
+    def __init__(self, servers: str | Servers, *, group: str = "", query: str = "") -> None:
         super().__init__()
         self._client = Client(servers)
         self._group = group

@@ -18,6 +18,7 @@ from millstream.spark.client import EARLIEST, LATEST, Client
 from millstream.spark.errors import BrokerUnreachable
 from millstream.spark.read.options import Direct
 from millstream.spark.read.reading import OffsetRange, read_range
+from millstream.spark.servers import Servers
 from tests.spark.conftest import Topics
 from tests.support.server_process import serving, start
 
@@ -34,7 +35,7 @@ def test_a_broker_that_is_killed_while_a_task_reads(tmp_path_factory: pytest.Tem
     with Client(first.kafka) as client:
         described = client.topics([topic])
         wanted = OffsetRange(
-            servers=first.kafka,
+            servers=Servers.at(first.kafka),
             topic=topic,
             topic_id=described[topic].topic_id,
             partition=0,

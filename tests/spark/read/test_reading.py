@@ -15,6 +15,7 @@ from millstream.spark.errors import DataLost, DirectReadImpossible, TopicMissing
 from millstream.spark.read import segments
 from millstream.spark.read.options import Direct
 from millstream.spark.read.reading import OffsetRange, read_range
+from millstream.spark.servers import Servers
 from tests.spark.conftest import Topics
 from tests.support.server_process import ServerProcess, serving
 from tests.support.waiting import eventually
@@ -28,7 +29,7 @@ def _range(server: ServerProcess, topic: str, **changes: Any) -> OffsetRange:
         described = client.topics([topic])
         leader = described[topic].leaders[0]
         whole = OffsetRange(
-            servers=server.kafka,
+            servers=Servers.at(server.kafka),
             topic=topic,
             topic_id=described[topic].topic_id,
             partition=0,

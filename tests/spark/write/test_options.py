@@ -42,7 +42,7 @@ def test_names_count_without_case_and_what_spark_adds_is_let_through() -> None:
     [
         ({"kafka.bootstrap.servers": ""}, "kafka.bootstrap.servers is missing"),
         ({"kafka.bootstrap.servers": "broker"}, "kafka.bootstrap.servers takes HOST:PORT, not 'broker'"),
-        ({"subscribe": "x"}, "no option 'subscribe' for writing; there are kafka.bootstrap.servers, topic"),
+        ({"subscribe": "x"}, "no option 'subscribe' for writing; there are kafka.bootstrap.servers, kafka.security"),
         ({"topic": " "}, "option topic is empty"),
         ({"partitioner": "md5"}, "partitioner is one of murmur2_random, .* not 'md5'"),
         ({"delivery": "twice"}, "delivery is one of exactly-once, at-least-once, not 'twice'"),

@@ -9,6 +9,7 @@ import pytest
 
 from millstream.spark.connections import Connections
 from millstream.spark.errors import BrokerUnreachable, PublicationLost, TransactionLost
+from millstream.spark.servers import Servers
 from millstream.spark.write import task
 from millstream.spark.write.cluster import Cluster
 from millstream.spark.write.ledger import State
@@ -127,7 +128,7 @@ def _topic(query: Query) -> str:
 
 
 def _values(query: Query) -> list[bytes]:
-    return values(query.options.servers, _topic(query))
+    return values(str(query.options.servers), _topic(query))
 
 
 def _open_transactions(query: Query) -> set[str]:
@@ -395,7 +396,7 @@ def test_a_broker_that_is_gone(query: Query) -> None:
     written = query.write(0)
     begun = time.monotonic()
     with pytest.raises(BrokerUnreachable, match=r"see kafka.bootstrap.servers"):
-        publish(replace(query.options, servers="127.0.0.1:1", patience_s=0.5), written)
+        publish(replace(query.options, servers=Servers.at("127.0.0.1:1"), patience_s=0.5), written)
     assert time.monotonic() - begun < 5
     publish(query.options, written)
     assert _values(query) == _expected(1)

@@ -6,6 +6,7 @@ from typing import Any, Final
 from millstream.spark.jobs.running import JobEnd, run_stream, table_sink
 from millstream.spark.jobs.state import job_state
 from millstream.spark.jobs.topics import partitions_of, read_stream
+from millstream.spark.servers import Servers
 
 __all__ = ["DEFAULT_BATCH_ROWS", "archive"]
 
@@ -16,7 +17,7 @@ DEFAULT_BATCH_ROWS: Final = 1_000_000
 def archive(
     spark: Any,
     *,
-    servers: str,
+    servers: str | Servers,
     topics: Sequence[str],
     path: str,
     checkpoint: str,
@@ -32,7 +33,7 @@ def archive(
 
     Args:
         spark: the session.
-        servers: HOST:PORT of a broker, or several separated by commas.
+        servers: HOST:PORT of a broker, or several separated by commas; `Servers` where they let in who they know.
         topics: their names.
         path: directory of the table.
         checkpoint: a local directory where the job remembers how far it is.

@@ -12,6 +12,7 @@ from millstream.spark.jobs.ranges import Piece, pieces_of, planned, unplanned
 from millstream.spark.jobs.running import TOPIC, JobEnd, Sink, run_pieces
 from millstream.spark.jobs.state import job_state
 from millstream.spark.jobs.topics import ARCHIVE_COLUMNS, Ends, ends_of, ensure_topic, topic_rows
+from millstream.spark.servers import Servers
 
 __all__ = ["Bound", "backfill", "read_piece"]
 
@@ -22,7 +23,7 @@ Bound = int | datetime | Mapping[int, int] | None
 def backfill(
     spark: Any,
     *,
-    servers: str,
+    servers: str | Servers,
     topic: str,
     sink: Sink,
     checkpoint: str,
@@ -37,7 +38,7 @@ def backfill(
 
     Args:
         spark: the session.
-        servers: HOST:PORT of a broker, or several separated by commas.
+        servers: HOST:PORT of a broker, or several separated by commas; `Servers` where they let in who they know.
         topic: its name.
         sink: `table_sink` or `topic_sink`. A topic that is not there is made with as many partitions.
         checkpoint: a local directory where the job remembers how far it is.
@@ -56,7 +57,7 @@ def backfill(
     with job_state(checkpoint, "backfill", what, lambda: planned(_ranges(servers, topic, start, end))) as state:
         ranges = unplanned(state.plan)
         if sink.format == TOPIC and "topic" in sink.options and transform is None:
-            ensure_topic(sink.options["kafka.bootstrap.servers"], sink.options["topic"], len(ranges[topic]))
+            ensure_topic(Servers.of(sink.options), sink.options["topic"], len(ranges[topic]))
 
         def read(piece: Piece) -> Any:
             rows = read_piece(spark, servers, piece)
@@ -69,14 +70,14 @@ def backfill(
         return run_pieces(pieces, read, sink, state, name="backfill", shows_progress=shows_progress)
 
 
-def read_piece(spark: Any, servers: str, piece: Piece) -> Any:
+def read_piece(spark: Any, servers: str | Servers, piece: Piece) -> Any:
     """Some ranges of offsets as a table with ARCHIVE_COLUMNS, one task for each."""
     starts, ends = (
         {topic: {part: span[side] for part, span in parts.items()} for topic, parts in piece.items()}
         for side in (0, 1)
     )
     options = {
-        "kafka.bootstrap.servers": servers,
+        **Servers.at(servers).options,
         "assign": json.dumps({topic: sorted(parts) for topic, parts in piece.items()}),
         "startingOffsets": json.dumps(starts),
         "endingOffsets": json.dumps(ends),
@@ -91,7 +92,7 @@ def _told(bound: Bound) -> Any:
     return {str(part): offset for part, offset in bound.items()} if isinstance(bound, Mapping) else bound
 
 
-def _ranges(servers: str, topic: str, start: Bound, end: Bound) -> Ends:
+def _ranges(servers: str | Servers, topic: str, start: Bound, end: Bound) -> Ends:
     held = ends_of(servers, [topic])[topic]
     first = _offsets(servers, topic, start, {part: span[0] for part, span in held.items()})
     behind = _offsets(servers, topic, end, {part: span[1] for part, span in held.items()})
@@ -111,7 +112,7 @@ def _ranges(servers: str, topic: str, start: Bound, end: Bound) -> Ends:
     return {topic: ranges}
 
 
-def _offsets(servers: str, topic: str, bound: Bound, default: Mapping[int, int]) -> dict[int, int]:
+def _offsets(servers: str | Servers, topic: str, bound: Bound, default: Mapping[int, int]) -> dict[int, int]:
     match bound:
         case None:
             return dict(default)

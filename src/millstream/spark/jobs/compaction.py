@@ -9,6 +9,7 @@ from millstream.spark.jobs.ranges import planned, unplanned
 from millstream.spark.jobs.running import JobEnd, run_pieces, topic_sink
 from millstream.spark.jobs.state import job_state
 from millstream.spark.jobs.topics import Ends, ends_of, ensure_topic, topic_rows
+from millstream.spark.servers import Servers
 
 __all__ = ["compact"]
 
@@ -16,11 +17,11 @@ __all__ = ["compact"]
 def compact(
     spark: Any,
     *,
-    servers: str,
+    servers: str | Servers,
     topic: str,
     to: str,
     checkpoint: str,
-    to_servers: str | None = None,
+    to_servers: str | Servers | None = None,
     keeps_tombstones: bool = False,
     drops_unkeyed: bool = False,
     sink_options: Mapping[str, str] | None = None,
@@ -34,7 +35,7 @@ def compact(
 
     Args:
         spark: the session.
-        servers: HOST:PORT of a broker, or several separated by commas.
+        servers: HOST:PORT of a broker, or several separated by commas; `Servers` where they let in who they know.
         topic: its name.
         to: name of the copy; it is made with as many partitions if it is not there, and keeps its records for ever.
         checkpoint: a local directory where the job remembers what it does.
@@ -49,9 +50,9 @@ def compact(
         BadOption, DataLost, TopicMissing, BrokerUnreachable: as they say.
     """
     target = to_servers or servers
-    if target == servers and to == topic:
+    if str(target) == str(servers) and to == topic:
         raise JobError("a topic would be compacted into itself; give the copy another name")
-    what = {"topic": topic, "to": to, "to_servers": target}
+    what = {"topic": topic, "to": to, "to_servers": str(target)}
     what |= {"keeps_tombstones": str(keeps_tombstones), "drops_unkeyed": str(drops_unkeyed)}
     with job_state(checkpoint, "compact", what, lambda: planned(ends_of(servers, [topic]))) as state:
         ranges = unplanned(state.plan)

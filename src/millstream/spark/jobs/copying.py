@@ -8,6 +8,7 @@ from millstream.spark.jobs.archive import DEFAULT_BATCH_ROWS
 from millstream.spark.jobs.running import JobEnd, run_stream, topic_sink
 from millstream.spark.jobs.state import job_state
 from millstream.spark.jobs.topics import ensure_topic, partitions_of, read_stream, topic_rows
+from millstream.spark.servers import Servers
 
 __all__ = ["copy", "repartition"]
 
@@ -15,9 +16,9 @@ __all__ = ["copy", "repartition"]
 def copy(
     spark: Any,
     *,
-    servers: str,
+    servers: str | Servers,
     topics: Sequence[str],
-    to_servers: str,
+    to_servers: str | Servers,
     checkpoint: str,
     to: str | None = None,
     start: str = "earliest",
@@ -34,7 +35,8 @@ def copy(
 
     Args:
         spark: the session.
-        servers, to_servers: HOST:PORT of brokers, or several separated by commas; they may be the same.
+        servers, to_servers: HOST:PORT of brokers, or several separated by commas; `Servers` where they let in who
+            they know. They may be the same.
         topics: their names.
         checkpoint: a local directory where the job remembers how far it is.
         to: the name of the copy of one topic; None for the same name.
@@ -47,10 +49,10 @@ def copy(
     """
     if to is not None and len(topics) != 1:
         raise JobError("several topics are copied under their own names; give one topic, or no other name")
-    if servers == to_servers and (to is None or to in topics):
+    if str(servers) == str(to_servers) and (to is None or to in topics):
         raise JobError("a topic would be copied into itself; give another broker, or another name")
     counts = partitions_of(servers, topics)
-    what = {"topics": sorted(topics), "to_servers": to_servers, "to": to, "start": start}
+    what = {"topics": sorted(topics), "to_servers": str(to_servers), "to": to, "start": start}
     with job_state(checkpoint, "copy", what) as state:
         for name, count in counts.items():
             ensure_topic(to_servers, to or name, count)
@@ -62,13 +64,13 @@ def copy(
 def repartition(
     spark: Any,
     *,
-    servers: str,
+    servers: str | Servers,
     topic: str,
     to: str,
     partitions: int,
     checkpoint: str,
     partitioner: str = "murmur2_random",
-    to_servers: str | None = None,
+    to_servers: str | Servers | None = None,
     batch_rows: int = DEFAULT_BATCH_ROWS,
     sink_options: Mapping[str, str] | None = None,
     follows: bool = False,
@@ -81,7 +83,7 @@ def repartition(
 
     Args:
         spark: the session.
-        servers: HOST:PORT of a broker, or several separated by commas.
+        servers: HOST:PORT of a broker, or several separated by commas; `Servers` where they let in who they know.
         topic: its name.
         to: name of the copy; it is made, or must have as many partitions.
         partitions: how many.
@@ -97,11 +99,11 @@ def repartition(
     if partitions < 1:
         raise JobError(f"a topic has 1 partition or more, not {partitions}")
     target = to_servers or servers
-    if target == servers and to == topic:
+    if str(target) == str(servers) and to == topic:
         raise JobError("a topic would be copied into itself; give the copy another name")
     partitions_of(servers, [topic])
     what = {
-        "topic": topic, "to": to, "to_servers": target, "partitions": partitions, "partitioner": partitioner,
+        "topic": topic, "to": to, "to_servers": str(target), "partitions": partitions, "partitioner": partitioner,
     }  # fmt: skip
     with job_state(checkpoint, "repartition", what) as state:
         ensure_topic(target, to, partitions, exactly=True)

@@ -8,6 +8,7 @@ from millstream.spark.jobs.ranges import Piece, condition, pieces_of, planned, u
 from millstream.spark.jobs.running import JobEnd, run_pieces, topic_sink
 from millstream.spark.jobs.state import job_state
 from millstream.spark.jobs.topics import Ends, ensure_topic, topic_rows
+from millstream.spark.servers import Servers
 
 __all__ = ["replay"]
 
@@ -19,7 +20,7 @@ def replay(
     spark: Any,
     *,
     path: str,
-    servers: str,
+    servers: str | Servers,
     checkpoint: str,
     topic: str | None = None,
     source_topic: str | None = None,
@@ -36,7 +37,7 @@ def replay(
     Args:
         spark: the session.
         path: directory of the table, as `archive` has written it.
-        servers: HOST:PORT of a broker, or several separated by commas.
+        servers: HOST:PORT of a broker, or several separated by commas; `Servers` where they let in who they know.
         checkpoint: a local directory where the job remembers how far it is.
         topic: where the records go; None for the topic that each was in. A topic that is not there is made, with as
             many partitions as are needed, and keeps its records for ever.
@@ -53,7 +54,7 @@ def replay(
         BadOption, TableMissing, TopicMissing, BrokerUnreachable: as they say.
     """
     archive = _archive(spark, path, table_format)
-    what = {"path": path, "servers": servers, "topic": topic, "source_topic": source_topic}
+    what = {"path": path, "servers": str(servers), "topic": topic, "source_topic": source_topic}
     what |= {"batch_rows": str(batch_rows), "offset_header": offset_header}
     with job_state(checkpoint, "replay", what, lambda: planned(_ranges(archive, path, topic, source_topic))) as state:
         ranges = unplanned(state.plan)

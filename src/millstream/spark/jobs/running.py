@@ -11,6 +11,7 @@ from millstream.spark.pipelines.messages import one_line
 from millstream.spark.pipelines.progress import Display, Report
 from millstream.spark.pipelines.queries import run_queries
 from millstream.spark.pipelines.stopping import StopWish
+from millstream.spark.servers import Servers
 
 __all__ = ["TABLE", "TOPIC", "JobEnd", "Sink", "run_pieces", "run_stream", "table_sink", "topic_sink"]
 
@@ -62,16 +63,16 @@ def table_sink(path: str, table_format: str | None, options: Mapping[str, str] |
     return Sink(TABLE, {"path": path, **chosen, **(options or {})}, path)
 
 
-def topic_sink(servers: str, topic: str | None, options: Mapping[str, str] | None = None) -> Sink:
+def topic_sink(servers: str | Servers, topic: str | None, options: Mapping[str, str] | None = None) -> Sink:
     """A topic.
 
     Args:
-        servers: brokers.
+        servers: brokers; as text, those that let everybody in.
         topic: None if the rows say so.
         options: further options of the format `millstream`.
     """
     chosen = {} if topic is None else {"topic": topic}
-    return Sink(TOPIC, {"kafka.bootstrap.servers": servers, **chosen, **(options or {})}, topic or servers)
+    return Sink(TOPIC, {**Servers.at(servers).options, **chosen, **(options or {})}, topic or str(servers))
 
 
 def run_stream(frame: Any, sink: Sink, state: JobState, *, name: str, follows: bool, shows_progress: bool) -> JobEnd:

@@ -6,6 +6,7 @@ from typing import Any, Final
 from millstream.spark.client import EARLIEST, LATEST, Client, Topic
 from millstream.spark.connections import Connections, error_name
 from millstream.spark.errors import JobError
+from millstream.spark.servers import Servers
 from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.messages.create_topics import (
     CREATE_TOPICS,
@@ -49,13 +50,13 @@ Ends = dict[str, dict[int, Range]]
 """Ranges by topic and partition."""
 
 
-def partitions_of(servers: str, topics: Sequence[str]) -> dict[str, int]:
+def partitions_of(servers: str | Servers, topics: Sequence[str]) -> dict[str, int]:
     """How many partitions topics have. Raises TopicMissing, BrokerUnreachable."""
     with Client(servers) as client:
         return {name: len(topic.leaders) for name, topic in client.topics(topics).items()}
 
 
-def ends_of(servers: str, topics: Sequence[str]) -> Ends:
+def ends_of(servers: str | Servers, topics: Sequence[str]) -> Ends:
     """What topics hold. Raises TopicMissing, BrokerUnreachable."""
     with Client(servers) as client:
         described = client.topics(topics)
@@ -66,7 +67,7 @@ def ends_of(servers: str, topics: Sequence[str]) -> Ends:
         }
 
 
-def ensure_topic(servers: str, name: str, partitions: int, *, exactly: bool = False) -> None:
+def ensure_topic(servers: str | Servers, name: str, partitions: int, *, exactly: bool = False) -> None:
     """See to it that a topic is there.
 
     Args:
@@ -99,13 +100,15 @@ def ensure_topic(servers: str, name: str, partitions: int, *, exactly: bool = Fa
         raise JobError(f"the topic {name!r} cannot be made at {servers}: {reason}; make it, or write to another one")
 
 
-def read_stream(spark: Any, servers: str, topics: Sequence[str], batch_rows: int, start: str = "earliest") -> Any:
+def read_stream(
+    spark: Any, servers: str | Servers, topics: Sequence[str], batch_rows: int, start: str = "earliest"
+) -> Any:
     """All of some topics as a stream, with ARCHIVE_COLUMNS.
 
     A partition is one task of a micro-batch, so that its records stay in order on their way into a topic.
     """
     options = {
-        "kafka.bootstrap.servers": servers,
+        **Servers.at(servers).options,
         "subscribe": ",".join(topics),
         "startingOffsets": start,
         "maxOffsetsPerTrigger": str(batch_rows),

@@ -7,16 +7,20 @@ from collections.abc import Collection, Mapping, Sequence
 from millstream.spark.client import LATEST, Client
 from millstream.spark.errors import SparkSourceError
 from millstream.spark.pipelines.checkpoints import Position
+from millstream.spark.servers import SERVERS, Servers
 
 __all__ = ["are_all_named", "latest_offsets"]
 
 
-def latest_offsets(sources: Sequence[Mapping[str, str]], topics: Collection[str]) -> tuple[Position, list[str]]:
+def latest_offsets(
+    sources: Sequence[Mapping[str, str]], topics: Collection[str], secrets: Mapping[str, str] | None = None
+) -> tuple[Position, list[str]]:
     """Look up the ends of topics.
 
     Args:
         sources: servers, and what selects topics at them, as `sources.SourceNotes` has noted.
         topics: their names.
+        secrets: options that the sources were noted without, for all of them.
 
     Returns:
         The offsets behind the last records, and what went wrong, a line each. A topic is left out if its broker does
@@ -25,6 +29,7 @@ def latest_offsets(sources: Sequence[Mapping[str, str]], topics: Collection[str]
     places: dict[str, set[str]] = {
         topic: {source["servers"] for source in sources if _selects(source, topic)} for topic in topics
     }
+    options = {source["servers"]: source for source in sources}
     position: Position = {}
     problems = []
     for servers in sorted(set().union(*places.values())):
@@ -32,7 +37,7 @@ def latest_offsets(sources: Sequence[Mapping[str, str]], topics: Collection[str]
         if not names:
             continue
         try:
-            with Client(servers) as client:
+            with Client(Servers.of({SERVERS: servers, **options[servers], **(secrets or {})})) as client:
                 found = client.offsets(client.topics(names, required=False), LATEST)
                 position.update({topic: dict(parts) for topic, parts in found.items()})
         except SparkSourceError as error:

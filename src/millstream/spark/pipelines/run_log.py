@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from millstream.spark.errors import PipelineBusy
+from millstream.spark.servers import SECRET_OPTIONS
 
 __all__ = ["Run", "RunLog", "read_runs", "running_process"]
 
@@ -105,13 +106,15 @@ class RunLog:
         """Note the begin of the run.
 
         Args:
-            sources: what flows read: servers, and what selects topics.
+            sources: what flows read: servers, and what selects topics. Passwords are not written down.
             flows: where each flow goes, by its name.
         """
         self._start = {
             "begun": round(time.time(), 3),
             "process": os.getpid(),
-            "sources": sources,
+            "sources": [
+                {name: value for name, value in one.items() if name not in SECRET_OPTIONS} for one in sources
+            ],
             "flows": dict(flows),
         }
         self._write("started", **self._start, totals={})

@@ -8,10 +8,11 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any, Final
 
+from millstream.spark.servers import SERVER_OPTIONS, SERVERS
+
 __all__ = ["SELECTIONS", "SourceNotes", "topic_sources"]
 
 _FORMAT: Final = "millstream"
-_SERVERS: Final = "kafka.bootstrap.servers"
 SELECTIONS: Final = ("subscribe", "subscribePattern", "assign")
 """The options that select topics."""
 _STARTS: Final = ("startingoffsets", "startingtimestamp", "startingoffsetsbytimestamp", "startinggroup")
@@ -20,8 +21,9 @@ _STARTS: Final = ("startingoffsets", "startingtimestamp", "startingoffsetsbytime
 class SourceNotes:
     """Notes what flows read while they are registered.
 
-    `sources` has one entry for each broker and selection of topics: `servers`, and the option that selects with its
-    value. `latest` has the flows that begin at the end of their topics, because no option says where to begin.
+    `sources` has one entry for each broker and selection of topics: the options that say where the broker is and how
+    to speak to it, `kafka.bootstrap.servers` as `servers`, and the option that selects. Secrets are
+    among them. `latest` has the flows that begin at the end of their topics, because no option says where to begin.
     """
 
     def __init__(self) -> None:
@@ -38,10 +40,10 @@ class SourceNotes:
         """Note the topics in the plan of a flow."""
         for options, is_streaming in topic_sources(plan):
             by_name = {name.lower(): value for name, value in options.items()}
-            servers = by_name.get(_SERVERS)
-            if servers is None:
+            if SERVERS not in by_name:
                 continue  # the source itself says so when it is loaded
-            source = {"servers": servers}
+            source = {"servers": by_name[SERVERS]}
+            source.update((name, by_name[name]) for name in SERVER_OPTIONS if name in by_name and name != SERVERS)
             source.update((name, by_name[name.lower()]) for name in SELECTIONS if name.lower() in by_name)
             if source not in self.sources:
                 self.sources.append(source)

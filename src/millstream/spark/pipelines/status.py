@@ -1,5 +1,6 @@
 """What is known of a pipeline without starting Spark: its runs, and how far each flow has come."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -48,8 +49,13 @@ class Status:
     problems: tuple[str, ...]
 
 
-def status_of(spec: Spec) -> Status:
-    """Look at a pipeline's run log and checkpoints, and ask its brokers where the topics end."""
+def status_of(spec: Spec, secrets: Mapping[str, str] | None = None) -> Status:
+    """Look at a pipeline's run log and checkpoints, and ask its brokers where the topics end.
+
+    Args:
+        spec: the pipeline.
+        secrets: options for its brokers that are not in the log, such as kafka.sasl.password.
+    """
     runs = read_runs(spec.state_dir)
     last = runs[-1] if runs else None
     problems: list[str] = []
@@ -61,7 +67,7 @@ def status_of(spec: Spec) -> Status:
     latest: Position = {}
     if last is not None:
         topics = {topic for one in checkpoints for topic in one.position}
-        latest, unreachable = latest_offsets(last.sources, topics)
+        latest, unreachable = latest_offsets(last.sources, topics, secrets)
         problems += unreachable
     return Status(
         name=spec.name,

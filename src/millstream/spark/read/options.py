@@ -10,10 +10,10 @@ from millstream.spark.errors import BadOption
 from millstream.spark.read.points import EARLIEST_OFFSET, LATEST_OFFSET, Point, read_point
 from millstream.spark.read.schema import ALL_COLUMNS, COLUMNS, HEADERS
 from millstream.spark.read.selection import ASSIGN, PATTERN, SUBSCRIBE, Selection
+from millstream.spark.servers import SERVER_OPTIONS, Servers
 
 __all__ = ["Direct", "Limits", "ReadOptions"]
 
-_SERVERS: Final = "kafka.bootstrap.servers"
 _FOR_STREAMS: Final = (
     "maxOffsetsPerTrigger",
     "maxBytesPerTrigger",
@@ -23,7 +23,7 @@ _FOR_STREAMS: Final = (
 )
 _ENDING: Final = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
 _NAMES: Final = (
-    _SERVERS,
+    *SERVER_OPTIONS,
     SUBSCRIBE,
     PATTERN,
     ASSIGN,
@@ -80,7 +80,7 @@ class ReadOptions:
     """What to read and how.
 
     Args:
-        servers: HOST:PORT, comma-separated (`kafka.bootstrap.servers`).
+        servers: the brokers, and how to speak to them (`kafka.bootstrap.servers`, `kafka.security.protocol`, ...).
         selection: which topics and partitions.
         start: where to begin; None for the default, which is earliest for a batch and latest for a stream.
         end: where a batch ends; None for the latest.
@@ -95,7 +95,7 @@ class ReadOptions:
         for_streams: the first option that was given and is only for streams; empty if there is none.
     """
 
-    servers: str
+    servers: Servers
     selection: Selection
     start: Point | None
     end: Point | None
@@ -117,7 +117,7 @@ class ReadOptions:
             BadOption: the first that is missing, unknown or makes no sense.
         """
         given = _known(options)
-        _check_servers(given)
+        servers = Servers.of(options)
         selection = Selection.of(given)
         direct = given.get("direct", Direct.AUTO).lower()
         if direct not in set(Direct):
@@ -125,7 +125,7 @@ class ReadOptions:
         if given.get("kafka.isolation.level", "read_committed").lower() != "read_committed":
             raise BadOption("kafka.isolation.level can only be read_committed: what is not decided is never read")
         return cls(
-            servers=given[_SERVERS],
+            servers=servers,
             selection=selection,
             start=read_point(given, "starting", selection),
             end=read_point(given, "ending", selection),
@@ -174,15 +174,6 @@ def _known(options: Mapping[str, str]) -> dict[str, str]:
             raise BadOption(f"there is no option {key!r}; there are {', '.join(_NAMES)}")
         given[name] = value.strip()
     return given
-
-
-def _check_servers(given: Mapping[str, str]) -> None:
-    if not given.get(_SERVERS):
-        raise BadOption(f"the option {_SERVERS} is missing: HOST:PORT of a broker")
-    for server in given[_SERVERS].split(","):
-        host, _, port = server.strip().rpartition(":")
-        if not host or not port.isdecimal() or int(port) > 65535:
-            raise BadOption(f"{_SERVERS} takes HOST:PORT, not {server.strip()!r}")
 
 
 def _limits(given: Mapping[str, str]) -> Limits:

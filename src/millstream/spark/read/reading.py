@@ -17,6 +17,7 @@ from millstream.spark.read.offsets import report_loss
 from millstream.spark.read.options import Direct
 from millstream.spark.read.pushdown import NOTHING_PUSHED, Pushed
 from millstream.spark.read.segments import Piece, SegmentFiles, partition_directory
+from millstream.spark.servers import Servers
 from millstream.wire.translation import kafka_batch
 
 __all__ = ["OffsetRange", "read_range"]
@@ -29,7 +30,7 @@ class OffsetRange:
     """What one task reads. It travels from the driver to where the task runs.
 
     Args:
-        servers: brokers to begin with.
+        servers: brokers to begin with, and how to speak to them.
         topic, topic_id, partition, leader: whose records, and where the broker is.
         data_dir: the leader's data directory, empty if it is not known.
         start, stop: the first offset, and the one behind the last; the log held them when the task was planned, and
@@ -40,7 +41,7 @@ class OffsetRange:
         pushed: what the rows must meet.
     """
 
-    servers: str
+    servers: Servers
     topic: str
     topic_id: UUID
     partition: int

@@ -13,7 +13,10 @@ from typing import Any, Final, NamedTuple
 from google.protobuf.message import Message
 
 from millstream.model.topic_name import DEFAULT_NAMESPACE, DEFAULT_TENANT
-from millstream.spark.errors import BadOption, BadSchema, BrokerUnreachable
+from millstream.spark.connections import endpoint
+from millstream.spark.errors import BadSchema, BrokerUnreachable
+from millstream.spark.servers import Servers
+from millstream.spark.tls import Tls
 from millstream.wire.pulsar.errors import PulsarWireError
 from millstream.wire.pulsar.frames import command_body, encode_command, read_frame
 from millstream.wire.pulsar.limits import COMMAND_BYTES_MAX
@@ -62,14 +65,14 @@ class Registered:
     """The schemas of one topic; made on the driver, pickled, used in Python workers too.
 
     Args:
-        servers: HOST:PORT, or several separated by commas.
+        servers: where to ask, and how.
         topic: by its flat name (`flights`, `sales.flights`) or in full (`persistent://public/sales/flights`).
         version: the version whose columns are wanted; None for the latest when the query begins.
         unversioned: the version of values whose record does not tell one; None for the only one there is.
         token: to authenticate with; None where the broker lets everybody in.
     """
 
-    servers: str
+    servers: Servers
     topic: str
     version: int | None = None
     unversioned: int | None = None
@@ -90,9 +93,9 @@ class Registered:
 
     def _ask(self, version: int | None) -> RegisteredSchema:
         problems = []
-        for server in self.servers.split(","):
+        for server in self.servers.addresses:
             try:
-                with _Connection(server.strip(), self.token) as connection:
+                with _Connection(server, self.servers.tls, self.token) as connection:
                     for name in _pulsar_names(self.topic):
                         found = connection.schema(name, version)
                         if found is not None:
@@ -101,12 +104,12 @@ class Registered:
                 problems.append(str(error))
                 continue
             which = "no schema" if version is None else f"no version {version} of a schema"
-            raise BadSchema(f"the topic {self.topic!r} has {which} at {server.strip()}")
+            raise BadSchema(f"the topic {self.topic!r} has {which} at {server}")
         raise BrokerUnreachable("; ".join(problems))
 
 
 def registered(
-    servers: str,
+    servers: str | Servers,
     topic: str,
     *,
     version: int | None = None,
@@ -117,18 +120,14 @@ def registered(
 
     Args:
         servers: HOST:PORT of a listener that takes Pulsar's clients, such as the one that Kafka's use; or several,
-            separated by commas.
+            separated by commas. `Servers` if it wants TLS; names and passwords of SASL are not asked for.
         topic: by its flat name or in full.
         version: whose columns are wanted; the latest if not given, as it is when the query begins.
         unversioned: of values whose record does not say by which version it was written, as of all that another
             client than Pulsar's wrote. Not needed while the topic has one version only.
         token: to authenticate with.
     """
-    for server in servers.split(","):
-        host, _, port = server.strip().rpartition(":")
-        if not host or not port.isdecimal():
-            raise BadOption(f"servers takes HOST:PORT, not {server.strip()!r}")
-    return Registered(servers, topic, version, unversioned, token)
+    return Registered(Servers.at(servers), topic, version, unversioned, token)
 
 
 def _pulsar_names(topic: str) -> Iterator[str]:
@@ -149,11 +148,14 @@ def _pulsar_names(topic: str) -> Iterator[str]:
 class _Connection:
     """A connection to one broker in Pulsar's protocol, blocking."""
 
-    def __init__(self, server: str, token: str | None) -> None:
+    def __init__(self, server: str, tls: Tls | None, token: str | None) -> None:
         self._server = server
-        host, _, port = server.rpartition(":")
+        host, port = endpoint(server)
+        context = None if tls is None else tls.context()
         try:
-            self._socket = socket.create_connection((host.strip("[]"), int(port)), _CONNECT_TIMEOUT_S)
+            self._socket = socket.create_connection((host, port), _CONNECT_TIMEOUT_S)
+            if tls is not None and context is not None:
+                self._socket = tls.over(self._socket, context, server, host)
         except OSError as error:
             raise BrokerUnreachable(f"cannot connect to {server}: {error}") from None
         self._socket.settimeout(_ANSWER_TIMEOUT_S)

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 from millstream.spark.errors import BadOption
+from millstream.spark.servers import SERVER_OPTIONS, Servers
 from millstream.spark.write.partitioners import Partitioner
 from millstream.wire.compression import Codec
 
@@ -20,7 +21,7 @@ _DELIVERY_TIMEOUT_MS: Final = 120_000
 _INT32_MAX: Final = 2**31 - 1
 _APPLICATION_ID_MAX: Final = 200
 _NAMES: Final = (
-    "kafka.bootstrap.servers",
+    *SERVER_OPTIONS,
     "topic",
     "partitioner",
     "delivery",
@@ -50,7 +51,7 @@ class WriteOptions:
     """What to write and how.
 
     Args:
-        servers: HOST:PORT, comma-separated (`kafka.bootstrap.servers`).
+        servers: the brokers, and how to speak to them (`kafka.bootstrap.servers`, `kafka.security.protocol`, ...).
         topic: where all rows go, whatever a column says; None if the column `topic` says so.
         partitioner: chooses partitions (`partitioner`).
         delivery: what is promised (`delivery`).
@@ -64,7 +65,7 @@ class WriteOptions:
         patience_s: for how long a broker that does not answer is asked again (`kafka.delivery.timeout.ms`).
     """
 
-    servers: str
+    servers: Servers
     topic: str | None
     partitioner: Partitioner
     delivery: Delivery
@@ -83,13 +84,7 @@ class WriteOptions:
             BadOption: the first that is missing, unknown or makes no sense.
         """
         given = _known(options)
-        servers = given.get("kafka.bootstrap.servers", "")
-        if not servers:
-            raise BadOption("the option kafka.bootstrap.servers is missing: HOST:PORT of a broker")
-        for server in servers.split(","):
-            host, _, port = server.strip().rpartition(":")
-            if not host or not port.isdecimal() or int(port) > 65535:
-                raise BadOption(f"kafka.bootstrap.servers takes HOST:PORT, not {server.strip()!r}")
+        servers = Servers.of(options)
         topic = given.get("topic")
         if topic is not None and not topic:
             raise BadOption("the option topic is empty: the name of a topic")

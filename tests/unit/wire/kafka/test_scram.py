@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from millstream.broker.credentials import ScramCredential, ScramHash
 from millstream.wire.kafka.errors import MalformedMessage
-from millstream.wire.kafka.scram import auth_message, read_client_final, read_client_first, server_first
+from millstream.wire.kafka.scram import (
+    ScramClient,
+    auth_message,
+    read_client_final,
+    read_client_first,
+    server_first,
+)
 
 # RFC 7677, section 3: the user "user" with the password "pencil".
 FIRST = b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
@@ -77,3 +83,32 @@ def test_any_bytes_are_read_or_refused(message: bytes) -> None:
             read(message)
         except MalformedMessage:
             continue
+
+
+def test_a_client_by_the_example_of_the_rfc() -> None:
+    client = ScramClient("sha256", "user", "pencil", "rOprNGfwEbeRWgbNEkqO")
+    assert client.first == FIRST
+    assert client.final(CHALLENGE.encode()) == FINAL
+    client.check(b"v=" + SIGNATURE)
+    with pytest.raises(MalformedMessage):
+        client.check(b"v=" + SIGNATURE.lower())
+    assert ScramClient("sha512", "a,b=c", "p", "x").first == b"n,,n=a=2Cb=3Dc,r=x"
+
+
+@pytest.mark.parametrize(
+    "challenge",
+    [
+        b"",
+        b"e=other-error",
+        CHALLENGE.replace("r=r", "r=x").encode(),
+        b"r=rOprNGfwEbeRWgbNEkqO,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096",
+        CHALLENGE.replace("i=4096", "i=0").encode(),
+        CHALLENGE.replace("i=4096", "i=99999999999").encode(),
+        CHALLENGE.replace("i=4096", "i=x").encode(),
+        CHALLENGE.replace("s=W", "s=!").encode(),
+        CHALLENGE.encode() + b"\xff",
+    ],
+)
+def test_what_is_no_challenge(challenge: bytes) -> None:
+    with pytest.raises(MalformedMessage):
+        ScramClient("sha256", "user", "pencil", "rOprNGfwEbeRWgbNEkqO").final(challenge)
