@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.history import ANOMALIES, History
 from tests.support.kafka_load import Load, create_topic, read_topic
-from tests.support.server_process import ServerProcess, command, serving, start
+from tests.support.server_process import ServerProcess, command, lasting_listener, serving, start
 
 SEED = int(os.environ.get("MILLSTREAM_KILL_SEED", "1"))
 ROUNDS = int(os.environ.get("MILLSTREAM_KILL_ROUNDS", "0"))
@@ -55,7 +55,7 @@ def report(title: str, history: History, restarts: list[float]) -> None:
 def test_kill_under_load(tmp_path: Path) -> None:
     """An idempotent producer with acks=all and a plain one with acks=1, at the same time."""
     data_dir = str(tmp_path / "data")
-    server = start(data_dir)
+    server = start(data_dir, lasting_listener())
     exactly, plain = History(), History()
     try:
         for topic, partitions in (("exactly", 3), ("plain", 1)):
@@ -102,13 +102,13 @@ def test_a_stop_under_load_loses_nothing(tmp_path: Path) -> None:
     """SIGTERM while requests are under way: exit status 0, and what was acknowledged is there."""
     data_dir = str(tmp_path / "data")
     history = History()
-    server = start(data_dir)
+    listen = lasting_listener()
+    server = start(data_dir, listen)
     create_topic(server.kafka, "t", 2, SEGMENTS)
     settings = {"enable.idempotence": True, "acks": "all", "message.timeout.ms": 0}
     with Load(server.kafka, "t", 2, history, RATE, settings) as load:
         for _ in range(3):
             time.sleep(0.3)
-            listen = f"kafka={server.kafka}"
             assert server.stop() == 0
             server = start(data_dir, listen)
         assert load.finish() == 0

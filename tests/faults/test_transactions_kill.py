@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.support.kafka_load import create_topic
-from tests.support.server_process import start
+from tests.support.server_process import lasting_listener, start
 from tests.support.transactional_copier import Copier
 
 SEED = int(os.environ.get("MILLSTREAM_KILL_SEED", "1"))
@@ -58,8 +58,8 @@ def read(bootstrap: str, topic: str, partition: int, isolation_level: str) -> li
 @pytest.mark.timeout(150 + 3 * ROUNDS)
 def test_everything_is_copied_exactly_once(tmp_path: Path) -> None:
     data_dir = str(tmp_path / "data")
-    server = start(data_dir, settings=PROMPT)
-    listen = f"kafka={server.kafka}"
+    listen = lasting_listener()
+    server = start(data_dir, listen, PROMPT)
     random = Random(SEED)
     kills = 0
     try:

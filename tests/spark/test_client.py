@@ -5,6 +5,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -12,7 +13,8 @@ from millstream.spark import connections
 from millstream.spark.client import EARLIEST, LATEST, Client
 from millstream.spark.errors import BrokerUnreachable, TopicMissing
 from tests.spark.conftest import Topics
-from tests.support.server_process import ServerProcess, serving
+from tests.support.server_process import ServerProcess, lasting_listener, serving, start
+from tests.support.waiting import eventually
 
 Peer = Callable[[socket.socket], None]
 
@@ -92,16 +94,49 @@ def test_the_second_server_answers_where_the_first_does_not(broker: ServerProces
 
 def test_a_connection_that_broke_is_made_anew(tmp_path_factory: pytest.TempPathFactory) -> None:
     data_dir = str(tmp_path_factory.mktemp("restart") / "data")
-    with serving(data_dir) as server:
+    listen = lasting_listener()
+    with serving(data_dir, listen) as server:
         topic = Topics(server.kafka).create("kept")
         Topics(server.kafka).write_numbers(topic, range(10))
         client = Client(server.kafka)
         described = client.topics([topic])
         assert client.offsets(described, LATEST) == {topic: {0: 10}}
-    with serving(data_dir, listen=f"kafka={server.kafka}"), client:
+    with serving(data_dir, listen), client:
         assert client.offsets(described, LATEST) == {topic: {0: 10}}
         assert client.offsets(described, EARLIEST) == {topic: {0: 0}}
         assert client.data_dir(server.kafka) == data_dir
+
+
+def test_a_broker_that_restarts_knows_its_topics_from_its_first_answer_on(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    data_dir, listen = str(tmp_path_factory.mktemp("restarts") / "data"), lasting_listener()
+    server = start(data_dir, listen)
+    topic = Topics(server.kafka).create("known")
+    with Client(server.kafka) as client:
+        known = client.topics([topic])[topic]
+    answers: list[bool] = []
+    ended = threading.Event()
+
+    def ask() -> None:
+        while not ended.is_set():
+            with contextlib.suppress(BrokerUnreachable), Client(server.kafka) as client:
+                client.fetch(topic, known.topic_id, 0, server.kafka, 0, 1)
+                answers.append(client.topics([topic])[topic] == known)
+
+    with ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(ask)
+        try:
+            for _ in range(3):
+                answers.clear()
+                eventually(lambda: answers or asking.done())
+                assert all(answers)
+                server.kill()
+                server = start(data_dir, listen)
+        finally:
+            ended.set()
+            server.stop()
+        asking.result()
 
 
 def test_offsets_by_time_and_out_of_range(broker: ServerProcess, topics: Topics) -> None:

@@ -2,7 +2,9 @@
 
 import contextlib
 import os
+import random
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -10,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 READY_TIMEOUT_S = 30.0
+_PORTS_BELOW = 8_000
+_PORT_RANGE = "/proc/sys/net/ipv4/ip_local_port_range"
 
 
 @dataclass
@@ -48,6 +52,21 @@ class ServerProcess:
         """SIGTERM, and the exit status."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=30)
+
+
+def lasting_listener() -> str:
+    """A listener for a server that is to come back to its address, after a kill or a stop.
+
+    Its port is none of those that the system gives to whoever asks for any: while the server is away, another one
+    would be given it, and answer in its name that it has no such topic.
+    """
+    with open(_PORT_RANGE) as file:
+        first = int(file.read().split()[0])
+    while True:
+        port = random.randrange(first - _PORTS_BELOW, first)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return f"kafka=127.0.0.1:{port}"
 
 
 def command(data_dir: str, listen: str = "kafka=127.0.0.1:0", settings: Sequence[str] = ()) -> list[str]:

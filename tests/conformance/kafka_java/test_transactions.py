@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.java_scenarios import SCENARIO_TIMEOUT_S, Play, Start
-from tests.support.server_process import ServerProcess
+from tests.support.server_process import ServerProcess, lasting_listener
 from tests.support.server_process import start as start_server
 
 pytestmark = pytest.mark.timeout(400)
@@ -52,7 +52,8 @@ def test_a_producer_goes_on_while_the_server_is_killed(
     tmp_path: Path, start: Start, unique: Callable[[str], str]
 ) -> None:
     """Every transaction that was answered is there once, whole, and nothing else is."""
-    server = start_server(str(tmp_path / "data"))
+    listen = lasting_listener()
+    server = start_server(str(tmp_path / "data"), listen)
     try:
         process = start(server, "through-restarts", unique("restarts"))
         assert process.stdout is not None
@@ -60,7 +61,7 @@ def test_a_producer_goes_on_while_the_server_is_killed(
         for _ in range(KILLS):
             time.sleep(KILL_EVERY_S)
             server.kill()
-            server = start_server(server.data_dir, f"kafka={server.kafka}")
+            server = start_server(server.data_dir, listen)
         out, errors = process.communicate(timeout=SCENARIO_TIMEOUT_S)
         assert process.returncode == 0, errors[-4000:]
         assert out.count("committed") == 40

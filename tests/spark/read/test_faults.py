@@ -20,7 +20,7 @@ from millstream.spark.read.options import Direct
 from millstream.spark.read.reading import OffsetRange, read_range
 from millstream.spark.servers import Servers
 from tests.spark.conftest import Topics
-from tests.support.server_process import serving, start
+from tests.support.server_process import lasting_listener, serving, start
 
 _ROOT = Path(__file__).parents[3]
 _SCHEMA = pa.schema([("offset", pa.int64())])
@@ -29,7 +29,8 @@ _RECORDS = 60_000
 
 def test_a_broker_that_is_killed_while_a_task_reads(tmp_path_factory: pytest.TempPathFactory) -> None:
     data_dir = str(tmp_path_factory.mktemp("killed") / "data")
-    first = start(data_dir, settings=["durability=os"])
+    listen = lasting_listener()
+    first = start(data_dir, listen, ["durability=os"])
     topic = Topics(first.kafka).create("killed")
     Topics(first.kafka).write_numbers(topic, range(_RECORDS), batch_size=16_000)
     with Client(first.kafka) as client:
@@ -55,7 +56,7 @@ def test_a_broker_that_is_killed_while_a_task_reads(tmp_path_factory: pytest.Tem
     impatient = dataclasses.replace(parts[1], patience_s=0.0)
     with pytest.raises(BrokerUnreachable, match=r"no Kafka broker answers at .*; see kafka.bootstrap.servers"):
         list(read_range(impatient, _SCHEMA))
-    with serving_later(data_dir, first.kafka):
+    with serving_later(data_dir, listen):
         read += [row for reader in readers[1:] for batch in reader for row in batch.column(0).to_pylist()]
     assert read == list(range(_RECORDS))
 
@@ -63,9 +64,9 @@ def test_a_broker_that_is_killed_while_a_task_reads(tmp_path_factory: pytest.Tem
 class serving_later:  # noqa: N801 - reads as the function that it stands for
     """A server that starts a second after the block has begun."""
 
-    def __init__(self, data_dir: str, address: str) -> None:
+    def __init__(self, data_dir: str, listen: str) -> None:
         self._data_dir = data_dir
-        self._address = address
+        self._listen = listen
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._serve)
 
@@ -78,7 +79,7 @@ class serving_later:  # noqa: N801 - reads as the function that it stands for
 
     def _serve(self) -> None:
         time.sleep(1)
-        with serving(self._data_dir, listen=f"kafka={self._address}", settings=["durability=os"]):
+        with serving(self._data_dir, listen=self._listen, settings=["durability=os"]):
             self._ended.wait()
 
 
@@ -89,7 +90,8 @@ def test_a_broker_that_is_killed_under_a_stream(
 ) -> None:
     directory = tmp_path_factory.mktemp("stream")
     data_dir, table = str(directory / "data"), str(directory / "table")
-    server = start(data_dir, settings=["durability=os"])
+    listen = lasting_listener()
+    server = start(data_dir, listen, ["durability=os"])
     address = server.kafka
     try:
         topic = Topics(address).create("restarted")
@@ -111,7 +113,7 @@ def test_a_broker_that_is_killed_under_a_stream(
                 _until_rows(query, number * 1000 + 300)
                 server.kill()
                 time.sleep(1)
-                server = start(data_dir, listen=f"kafka={address}", settings=["durability=os"])
+                server = start(data_dir, listen, ["durability=os"])
             _until_rows(query, 3000)
         finally:
             query.stop()

@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from millstream.spark.write.options import WriteOptions
-from tests.support.server_process import ServerProcess, serving
+from tests.support.server_process import ServerProcess, lasting_listener, serving
 
 _POLL_S = 30
 ReadTopic = dict[int, list[Any]]
@@ -18,7 +18,7 @@ ReadTopic = dict[int, list[Any]]
 def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """A server for one test, which may kill it."""
     data_dir = str(tmp_path_factory.mktemp("sink") / "data")
-    with serving(data_dir) as server:
+    with serving(data_dir, lasting_listener()) as server:
         yield server
 
 
