@@ -91,12 +91,15 @@ class Fetched:
         start_offset: the first offset of the partition.
         is_out_of_range: the offset asked for is not in the partition.
         aborted: producer id and first offset of transactions among the frames that were aborted.
+        encodings: from which offset on frames were written in which encoding, a magic value of
+            `millstream.model.frame`; empty if Kafka's clients wrote all of them.
     """
 
     records: bytes
     start_offset: int
     is_out_of_range: bool
     aborted: tuple[tuple[int, int], ...] = ()
+    encodings: tuple[tuple[int, int], ...] = ()
 
 
 class Client:
@@ -273,6 +276,7 @@ class Client:
             min_bytes=0,
             max_bytes=max_bytes,
             isolation_level=_READ_COMMITTED,
+            wants_encodings=True,
             topics=[FetchTopic(topic_id=topic_id, partitions=[part])],
         )
         answer = self._ask(leader, FETCH, request)
@@ -287,7 +291,13 @@ class Client:
         if data.error_code:
             raise self._missing(f"{topic}-{partition}", data.error_code)
         aborted = tuple((one.producer_id, one.first_offset) for one in data.aborted_transactions or ())
-        return Fetched(bytes(data.records or b""), data.log_start_offset, is_out_of_range=False, aborted=aborted)
+        return Fetched(
+            records=bytes(data.records or b""),
+            start_offset=data.log_start_offset,
+            is_out_of_range=False,
+            aborted=aborted,
+            encodings=tuple((run.first_offset, run.encoding) for one in answer.encodings for run in one.runs),
+        )
 
     def _coordinator(self, group: str) -> str:
         """The broker that keeps a group's position."""

@@ -6,7 +6,7 @@ Others get what Kafka's transactions write at once and for good; what Pulsar's w
 
 Before 4 batches are answered as message sets, of magic 0 before 2 and of magic 1 after; see `message_reading`. From
 7 on with sessions, from 12 on with the epoch last fetched (there is one epoch, so it never diverges), from 13 on
-topics are named by id.
+topics are named by id, and who asks for it is told which batches other protocols wrote.
 """
 
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ from millstream.sessions.kafka.fetch_sessions import (
     Wanted,
     topic_key,
 )
-from millstream.sessions.kafka.foreign_frames import kafka_batches
+from millstream.sessions.kafka.foreign_frames import encoding_runs, kafka_batches
 from millstream.sessions.kafka.leader_epoch import LEADER_EPOCH, epoch_error
 from millstream.sessions.kafka.message_reading import UNPACKED_ANSWER_BYTES_MAX, read_messages
 from millstream.sessions.kafka.old_error_codes import before_batches
@@ -40,6 +40,7 @@ from millstream.wire.kafka.messages.fetch import (
     FetchRequest,
     FetchResponse,
     PartitionData,
+    PartitionEncodings,
 )
 from millstream.wire.kafka.records import InflationBudget
 from millstream.wire.kafka.schema import NO_UUID
@@ -134,6 +135,7 @@ class _Fetch:
         self._missing_bytes = 0
         self._committed = request.isolation_level == _READ_COMMITTED
         self._translatable = BATCH_RECORDS_MAX
+        self._encodings: list[PartitionEncodings] = []
         self._timer: Timer | None = None
         self._pending: Pending[FetchResponse] = Pending()
 
@@ -203,6 +205,7 @@ class _Fetch:
         each_gives = version < _REQUEST_LIMIT_SINCE
         budget = InflationBudget(UNPACKED_ANSWER_BYTES_MAX) if version < _BATCHES_SINCE else None
         self._translatable = BATCH_RECORDS_MAX
+        self._encodings = []
         room_bytes = min(max(self._request.max_bytes, 1), _RESPONSE_BYTES_MAX, self._call.client.room_bytes())
         topics: dict[TopicKey, FetchableTopicResponse] = {}
         served: list[Wanted] = []
@@ -232,7 +235,8 @@ class _Fetch:
         if self._session is not None:
             self._session.served(served)
         session_id = self._session.id if self._session is not None else 0
-        return FetchResponse(session_id=session_id, responses=list(topics.values())), found_bytes, urgent
+        response = FetchResponse(session_id=session_id, responses=list(topics.values()), encodings=self._encodings)
+        return response, found_bytes, urgent
 
     def _nothing_new(self, source: _Source) -> bool:
         """Whether there is nothing to tell of a partition: what makes a consumer of a thousand of them cheap."""
@@ -294,6 +298,10 @@ class _Fetch:
                         return data, offset
                     records, stop_offset, count = first_frames(records, stop_offset, self._translatable)
                     self._translatable -= count
+                    if self._request.wants_encodings and source.topic is not None:
+                        told = PartitionEncodings(topic_id=source.topic.id, partition=partition.index)
+                        told.runs = encoding_runs(records)
+                        self._encodings.append(told)
                     is_hidden = partition.is_aborted if self._committed else partition.is_withheld
                     records = memoryview(kafka_batches(kept, partition, records, is_hidden))
         except (MillstreamError, OSError) as error:

@@ -4,16 +4,29 @@ from collections.abc import Callable, Iterator
 
 from millstream.broker.partition import Partition
 from millstream.broker.translated_frames import TranslatedFrames
-from millstream.model.frame import Magic
+from millstream.model.frame import Magic, read_frame_header
 from millstream.model.frame_heads import own_frames
 from millstream.model.frame_span import FrameSpan, take_span
 from millstream.sessions.translated import translated
+from millstream.wire.kafka.messages.fetch import EncodingRun
 from millstream.wire.kafka.records import place_batch
 from millstream.wire.translation import KAFKA_BATCH
 
-__all__ = ["kafka_batches"]
+__all__ = ["encoding_runs", "kafka_batches"]
 
 Buffer = bytes | bytearray | memoryview
+
+
+def encoding_runs(frames: memoryview) -> list[EncodingRun]:
+    """Where whole frames, one after the other, begin to be of another encoding than those before them."""
+    runs: list[EncodingRun] = []
+    position = 0
+    while position < len(frames):
+        header = read_frame_header(frames, position)
+        if not runs or runs[-1].encoding != header.magic:
+            runs.append(EncodingRun(first_offset=header.base_offset, encoding=header.magic))
+        position += header.size
+    return runs
 
 
 def kafka_batches(

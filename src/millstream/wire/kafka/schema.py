@@ -21,6 +21,7 @@ from millstream.wire.kafka.errors import MalformedMessage
 from millstream.wire.limits import ARRAY_ENTRIES_MAX
 
 __all__ = [
+    "OWN_TAGS",
     "Buffer",
     "Field",
     "array",
@@ -59,6 +60,8 @@ _FORMATS: Final = {
 }
 _LAST_VERSION: Final = 32767
 NO_UUID: Final = uuid.UUID(int=0)
+OWN_TAGS: Final = 10_000
+"""From this tag on, fields are Millstream's own. Kafka numbers its tags from 0, and has no more than a few."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

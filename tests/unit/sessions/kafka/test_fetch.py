@@ -5,12 +5,14 @@ from uuid import UUID
 
 import pytest
 
-from millstream.model.frame import read_frame_header
+from millstream.model.frame import Magic, read_frame_header
 from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.messages.fetch import FETCH
+from millstream.wire.kafka07.frames import build_frame
 from tests.support.batches import batch, frames_of
 from tests.unit.broker.simulated_broker import append
 from tests.unit.sessions.kafka.conversation import Conversation, fetch_request
+from tests.unit.wire.kafka07.sets import message_set
 
 BY_NAME = 12
 FRAME_BYTES = len(batch(b"value"))
@@ -256,3 +258,27 @@ def test_a_fault_while_waiting_is_not_waited_for(talk: Conversation, monkeypatch
     talk.pass_ms(500)
     with pytest.raises(ZeroDivisionError):
         pending.result()
+
+
+def test_who_asks_is_told_which_batches_other_protocols_wrote(talk: Conversation) -> None:
+    foreign = build_frame(message_set(b"3", b"4"), 2, talk.runtime.now_ms())
+    for frame in (batch(b"1"), batch(b"2"), foreign, batch(b"5")):
+        append(talk.partition(), frame)
+    talk.runtime.run()
+    topic_id = talk.topic().id
+    request = fetch_request(topic_id=topic_id)
+    assert talk.ask(FETCH, request).encodings == []
+    request.wants_encodings = True
+    [told] = talk.ask(FETCH, request).encodings
+    assert (told.topic_id, told.partition) == (topic_id, 0)
+    runs = [(run.first_offset, run.encoding) for run in told.runs]
+    assert runs == [(0, Magic.KAFKA_V2), (2, Magic.KAFKA07_SET), (4, Magic.KAFKA_V2)]
+    # Before topics had ids, nobody asks.
+    assert talk.ask(FETCH, fetch_request(), BY_NAME).encodings == []
+
+
+def test_nothing_is_told_where_all_is_kafkas(talk: Conversation) -> None:
+    filled(talk, 2)
+    request = fetch_request(topic_id=talk.topic().id)
+    request.wants_encodings = True
+    assert talk.ask(FETCH, request).encodings == []

@@ -1,11 +1,17 @@
-"""Fetch (API key 1)."""
+"""Fetch (API key 1), and what is asked and told beyond Kafka's.
+
+A batch that another protocol's client wrote arrives as Kafka's. Who wants to know asks for it in a tagged field of
+ours, and is told in another; whoever does not know them passes over them, as KIP-482 has it.
+"""
 
 from uuid import UUID
 
 from millstream.wire.kafka.api import Api
 from millstream.wire.kafka.schema import (
+    OWN_TAGS,
     Buffer,
     array,
+    boolean,
     int8,
     int16,
     int32,
@@ -17,7 +23,7 @@ from millstream.wire.kafka.schema import (
     uuid_,
 )
 
-__all__ = ["FETCH", "FetchRequest", "FetchResponse"]
+__all__ = ["FETCH", "EncodingRun", "FetchRequest", "FetchResponse", "PartitionEncodings"]
 
 
 @message
@@ -68,6 +74,7 @@ class FetchRequest:
     topics: list[FetchTopic] = array(FetchTopic)
     forgotten_topics_data: list[ForgottenTopic] = array(ForgottenTopic, since=7)
     rack_id: str = string(since=11)
+    wants_encodings: bool = boolean(since=13, tag=OWN_TAGS, default=False)
 
 
 @message
@@ -125,6 +132,23 @@ class NodeEndpoint:
 
 
 @message
+class EncodingRun:
+    """From an offset on, batches were written in an encoding: a magic value of `millstream.model.frame`."""
+
+    first_offset: int = int64(since=13)
+    encoding: int = int8(since=13)
+
+
+@message
+class PartitionEncodings:
+    """How the batches of a partition in the answer were written; without runs, all of them by Kafka's clients."""
+
+    topic_id: UUID = uuid_(since=13)
+    partition: int = int32(since=13)
+    runs: list[EncodingRun] = array(EncodingRun, since=13)
+
+
+@message
 class FetchResponse:
     """Fetch response, all versions."""
 
@@ -133,6 +157,7 @@ class FetchResponse:
     session_id: int = int32(since=7)
     responses: list[FetchableTopicResponse] = array(FetchableTopicResponse)
     node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, since=16, tag=0)
+    encodings: list[PartitionEncodings] = array(PartitionEncodings, since=13, tag=OWN_TAGS)
 
 
 FETCH = Api(
