@@ -12,7 +12,7 @@ from tests.matrix.iggy import Iggy
 from tests.matrix.kafka07 import Kafka07
 from tests.matrix.message import Message
 from tests.matrix.pulsar import Pulsar
-from tests.spark.conftest import Topics
+from tests.spark.conftest import Read, Topics
 from tests.spark.jobs.conftest import Rows
 from tests.support.sample_records import Sample
 from tests.support.server_process import ServerProcess
@@ -41,7 +41,7 @@ def kafka07(broker: ServerProcess) -> Iterator[Kafka07]:
 
 @pytest.mark.timeout(600)
 def test_records_of_all_protocols(
-    spark: Any, broker: ServerProcess, topics: Topics, held: Rows, tmp_path: Path,
+    spark: Any, broker: ServerProcess, topics: Topics, held: Rows, read: Read, tmp_path: Path,
     pulsar_client: Pulsar, iggy: Iggy, kafka07: Kafka07,
 ) -> None:  # fmt: skip
     topic, again = topics.create("protocols"), topics.create("protocols-again")
@@ -61,6 +61,13 @@ def test_records_of_all_protocols(
     frame = spark.read.format("millstream-table").load(table)
     protocols = [row.protocol for row in frame.orderBy("offset").select("protocol").collect()]
     assert protocols == ["kafka", "kafka", "pulsar", "iggy", "kafka07", "kafka07"]
+    told = "*, headers, protocol, codec, producerId, producerEpoch"
+    direct, network = (
+        read(topic, columns=told, direct=direct).orderBy("offset").collect() for direct in ("always", "never")
+    )
+    assert direct == network
+    assert [row.protocol for row in network] == protocols
+    assert [row.codec for row in network] == ["none", "none", None, None, None, None]
     replay(spark, path=table, servers=broker.kafka, checkpoint=f"{table}.again", topic=again)
     assert held.of(again) == held.of(topic)
 

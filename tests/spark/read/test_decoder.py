@@ -8,11 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from millstream.model.frame import Attributes, frame_crc, set_base_offset
+from millstream.model.frame import Attributes, Magic, frame_crc, set_base_offset
 from millstream.model.record import Record
 from millstream.spark.errors import MalformedRecords
 from millstream.spark.read.decoder import Decoder
 from millstream.spark.read.frames import Stop, walk
+from millstream.spark.read.origin import with_origins
 from millstream.spark.read.schema import ALL_COLUMNS, ORIGIN_COLUMNS
 from millstream.wire.compression import Codec
 from millstream.wire.kafka.records import build_batch, read_records
@@ -213,12 +214,15 @@ def test_who_wrote_it_and_how() -> None:
         ("kafka", "none", None, None),
         ("pulsar", None, None, None),
     ]
-    walked = walk(memoryview(piece), None, 0, end)
-    told = Decoder(_schema(*ORIGIN_COLUMNS), "t", 0).decode(piece, walked.found, 1, 3, knows_origin=False)
-    assert [tuple(row.values()) for batch in told for row in batch.to_pylist()] == [
-        (None, None, 7001, 3),
-        (None, None, None, None),
+    # What a broker sends is Kafka's, and beside it, how it was written.
+    frames = walk(memoryview(piece), None, 0, end).found
+    told = with_origins(frames, [(0, Magic.KAFKA_V2), (frames[1].header.base_offset, Magic.IGGY_BATCH)])
+    batches = Decoder(_schema(*ORIGIN_COLUMNS), "t", 0).decode(piece, told, 1, 3)
+    assert [tuple(row.values()) for batch in batches for row in batch.to_pylist()] == [
+        ("kafka", "zstd", 7001, 3),
+        ("iggy", None, None, None),
     ]
+    assert with_origins(frames, []) == frames
 
 
 def test_places_without_a_record_are_no_rows() -> None:

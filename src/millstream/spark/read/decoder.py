@@ -44,19 +44,15 @@ class Decoder:
         self._schema = schema
         self._topic = topic
         self._partition = partition
-        self._knows_origin = True
         self._needs_records = not {"key", "value", "timestamp", HEADERS}.isdisjoint(schema.names)
 
-    def decode(
-        self, data: bytes, frames: Sequence[Frame], start: int, stop: int, *, knows_origin: bool = True
-    ) -> Iterator[Any]:
+    def decode(self, data: bytes, frames: Sequence[Frame], start: int, stop: int) -> Iterator[Any]:
         """Decode some frames.
 
         Args:
             data: the piece that they stand in.
             frames: in order; control batches among them are passed over.
             start, stop: records before the first and from the second offset on are left out.
-            knows_origin: whether the frames are those in the log; a broker sends Kafka batches only.
 
         Yields:
             pyarrow.RecordBatch of the schema, none of them empty.
@@ -64,7 +60,6 @@ class Decoder:
         Raises:
             MalformedRecords: a body cannot be unpacked, or its records do not fit it.
         """
-        self._knows_origin = knows_origin
         for run in _runs(frames):
             if run[0].header.magic == Magic.KAFKA_V2:
                 yield from self._records(data, run, start, stop)
@@ -181,7 +176,7 @@ class Decoder:
             "partition": lambda: pa.array(np.full(places.count, self._partition, dtype=np.int32)),
             "offset": lambda: pa.array(places.offsets),
             "timestampType": lambda: pa.array(places.timestamp_types),
-            **origin_columns(headers, places.counts, self._knows_origin),
+            **origin_columns(headers, places.counts),
         }
 
 

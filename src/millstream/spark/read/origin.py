@@ -1,5 +1,6 @@
 """Columns of what the log knows of a batch beside its records: who wrote it, and how."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -7,10 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from millstream.model.frame import CODEC_MASK, FrameHeader, Magic
+from millstream.spark.read.frames import Frame
 from millstream.spark.read.varints import Ints
 from millstream.wire.compression import Codec
 
-__all__ = ["origin_columns"]
+__all__ = ["origin_columns", "with_origins"]
 
 _PROTOCOLS: Final[dict[int, str]] = {
     Magic.KAFKA_V2: "kafka",
@@ -21,23 +23,21 @@ _PROTOCOLS: Final[dict[int, str]] = {
 _CODECS: Final = {int(codec): codec.name.lower() for codec in Codec}
 
 
-def origin_columns(headers: Sequence[FrameHeader], counts: Ints, knows_origin: bool) -> dict[str, Callable[[], Any]]:
+def origin_columns(headers: Sequence[FrameHeader], counts: Ints) -> dict[str, Callable[[], Any]]:
     """The columns of some frames, each to be made when it is wanted.
 
     Args:
         headers: of the frames, as they stand in the log.
         counts: records of each.
-        knows_origin: whether they do. If not, the columns protocol and codec are null.
     """
 
     def protocols() -> Any:
-        return _texts([_PROTOCOLS.get(header.magic) if knows_origin else None for header in headers], counts)
+        return _texts([_PROTOCOLS.get(header.magic) for header in headers], counts)
 
     def codecs() -> Any:
-        is_told = [knows_origin and header.magic == Magic.KAFKA_V2 for header in headers]
         names = [
-            _CODECS.get(header.attributes & CODEC_MASK) if told else None
-            for header, told in zip(headers, is_told, strict=True)
+            _CODECS.get(header.attributes & CODEC_MASK) if header.magic == Magic.KAFKA_V2 else None
+            for header in headers
         ]
         return _texts(names, counts)
 
@@ -53,6 +53,24 @@ def origin_columns(headers: Sequence[FrameHeader], counts: Ints, knows_origin: b
         "producerId": lambda: producers(pa.int64(), "producer_id"),
         "producerEpoch": lambda: producers(pa.int32(), "producer_epoch"),
     }
+
+
+def with_origins(frames: Sequence[Frame], encodings: Sequence[tuple[int, int]]) -> list[Frame]:
+    """Give frames that a broker has translated the origin that it tells.
+
+    Args:
+        frames: as the broker sent them, all of them Kafka's.
+        encodings: from which base offset on they stand in the log in which encoding, in order.
+    """
+    if not encodings:
+        return list(frames)
+    firsts = [first for first, _ in encodings]
+    told = []
+    for frame in frames:
+        magic = encodings[max(bisect_right(firsts, frame.header.base_offset) - 1, 0)][1]
+        origin = None if magic == frame.header.magic else frame.header._replace(magic=magic)
+        told.append(frame._replace(origin=origin))
+    return told
 
 
 def _texts(texts: Sequence[str | None], counts: Ints) -> Any:

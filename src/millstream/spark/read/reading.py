@@ -15,6 +15,7 @@ from millstream.spark.read.decoder import Decoder
 from millstream.spark.read.frames import Frame, walk
 from millstream.spark.read.offsets import report_loss
 from millstream.spark.read.options import Direct
+from millstream.spark.read.origin import with_origins
 from millstream.spark.read.pushdown import NOTHING_PUSHED, Pushed
 from millstream.spark.read.segments import Piece, SegmentFiles, partition_directory
 from millstream.spark.servers import Servers
@@ -98,7 +99,7 @@ def read_range(wanted: OffsetRange, schema: Any) -> Iterator[Any]:
                 end = frames[-1].header.last_offset + 1
                 if not frames[0].header.attributes & Attributes.TRANSACTIONAL:
                     task.took_from_file(piece.data, frames[-1])
-                    yield from task.batches(Piece(piece.data, frames, end), offset, is_from_file=True)
+                    yield from task.batches(Piece(piece.data, frames, end), offset)
                     offset = end
                     continue
                 # Only the broker knows how transactions have ended.
@@ -191,9 +192,10 @@ class _Task:
                 f"{wanted.leader} sent no valid batch for offset {offset} of topic {wanted.topic!r} partition "
                 f"{wanted.partition}"
             )
-        return Piece(fetched.records, without_aborted(walked.found, fetched.aborted), walked.next_offset)
+        frames = with_origins(walked.found, fetched.encodings)
+        return Piece(fetched.records, without_aborted(frames, fetched.aborted), walked.next_offset)
 
-    def batches(self, piece: Piece, offset: int, *, is_from_file: bool = False) -> Iterator[Any]:
+    def batches(self, piece: Piece, offset: int) -> Iterator[Any]:
         """Decode a piece that was read for an offset, and report what is missing before it."""
         wanted = self._wanted
         first = piece.frames[0].header.base_offset if piece.frames else piece.next_offset
@@ -201,7 +203,7 @@ class _Task:
             behind = min(first, wanted.stop)
             report_loss(wanted.topic, wanted.partition, offset, behind, fails=wanted.fails_on_data_loss)
         frames = wanted.pushed.frames(piece.frames)
-        for batch in self._decoder.decode(piece.data, frames, offset, wanted.stop, knows_origin=is_from_file):
+        for batch in self._decoder.decode(piece.data, frames, offset, wanted.stop):
             kept = wanted.pushed.rows(batch)
             if kept.num_rows:
                 yield kept
