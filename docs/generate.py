@@ -61,6 +61,7 @@ COMMANDS = (
     "group",
     "group list",
     "group describe",
+    "group delete",
     "table",
     "table describe",
     "table compact",

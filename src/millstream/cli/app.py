@@ -14,7 +14,7 @@ _COMMANDS: Final = (
     ("topic", "millstream.cli.topic", "Create, list, describe and delete topics."),
     ("produce", "millstream.cli.produce", "Write records from standard input or files to a topic."),
     ("consume", "millstream.cli.consume", "Read the records of a topic."),
-    ("group", "millstream.cli.group", "List and describe consumer groups."),
+    ("group", "millstream.cli.group", "List, describe and delete consumer groups."),
     ("table", "millstream.cli.table", "Describe, compact and expire tables that Spark writes."),
     ("pipeline", "millstream.cli.pipeline", "Make, check and run pipelines on Spark."),
     ("job", "millstream.cli.job", "Archive, replay, backfill, compact and copy topics, on Spark."),

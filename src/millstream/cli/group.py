@@ -1,7 +1,8 @@
-"""`millstream group`: list and describe consumer groups."""
+"""`millstream group`: list, describe and delete consumer groups."""
 
 __all__ = ["group"]
 
+import sys
 from typing import Annotated, Any, Final
 
 import typer
@@ -11,10 +12,11 @@ from millstream.cli.connection import (
     DEFAULT_BROKER,
     OPERATION_TIMEOUT_S,
     BrokerOption,
+    Connection,
     PropertyOption,
     connected,
 )
-from millstream.cli.errors import CliError
+from millstream.cli.errors import FAILURE, CliError, report
 from millstream.cli.lazy import CommandGroup
 from millstream.cli.offsets import end_offsets
 from millstream.cli.output import print_json, print_rows, print_section
@@ -24,7 +26,7 @@ group = typer.Typer(
     cls=CommandGroup,
     add_completion=False,
     rich_markup_mode=None,
-    help="List and describe consumer groups.",
+    help="List, describe and delete consumer groups.",
 )
 
 _LIST_EPILOG: Final = """\
@@ -46,6 +48,15 @@ starts with its kind (group, member, partition) when the output is not a termina
 Examples:
   millstream group describe billing
   millstream group describe billing | awk -F'\\t' '$1 == "partition" {lag += $6} END {print lag}'
+"""
+_DELETE_EPILOG: Final = """\
+What a group has committed goes with it: whoever reads under its name next begins as a new group does. A group that
+has members is not deleted.
+
+\b
+Examples:
+  millstream group delete billing
+  millstream group delete --yes billing audit
 """
 
 
@@ -95,7 +106,7 @@ def describe(
         description = _describe(admin, [name])[name]
         committed = _committed(admin, name)
         if not description.members and not committed and description.state != ConsumerGroupState.STABLE:
-            raise CliError(f"there is no group {name!r}", "'millstream group list' shows those there are")
+            raise _no_such_group(name)
         owners = {
             (each.topic, each.partition): member.member_id
             for member in description.members
@@ -132,6 +143,52 @@ def describe(
         ("topic", "partition", "committed", "end", "lag", "member"),
         [tuple(each.values()) for each in partitions],
     )
+
+
+@group.command("delete", epilog=_DELETE_EPILOG)
+def delete(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of the groups.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    if_exists: Annotated[
+        bool, typer.Option("--if-exists", help="Pass over groups that do not exist, without an error.")
+    ] = False,
+    broker: BrokerOption = DEFAULT_BROKER,
+    properties: PropertyOption = None,
+) -> None:
+    """Delete groups with all they have committed. Asks first, on a terminal."""
+    wanted = list(dict.fromkeys(names))
+    failed = False
+    with connected(broker, properties) as connection:
+        if not yes and sys.stdin.isatty():
+            typer.confirm(f"Delete {', '.join(wanted)} with all that was committed?", abort=True, err=True)
+        admin = connection.admin()
+        connection.topics(admin)
+        for name, deleted in admin.delete_consumer_groups(wanted, request_timeout=OPERATION_TIMEOUT_S).items():
+            try:
+                deleted.result()
+            except KafkaException as error:
+                reason = error.args[0]
+                if reason.code() == KafkaError.GROUP_ID_NOT_FOUND and if_exists:
+                    continue
+                report(_deletion_error(name, reason, connection))
+                failed = True
+            else:
+                print(f"deleted group {name}")
+    if failed:
+        raise typer.Exit(FAILURE)
+
+
+def _deletion_error(name: str, reason: Any, connection: Connection) -> CliError:
+    match reason.code():
+        case KafkaError.GROUP_ID_NOT_FOUND:
+            return _no_such_group(name)
+        case KafkaError.NON_EMPTY_GROUP:
+            return CliError(f"the group {name!r} has members", f"stop them: 'millstream group describe {name}'")
+    return connection.explain(reason)
+
+
+def _no_such_group(name: str) -> CliError:
+    return CliError(f"there is no group {name!r}", "'millstream group list' shows those there are")
 
 
 def _describe(admin: Any, names: list[str]) -> dict[str, Any]:

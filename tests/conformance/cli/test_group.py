@@ -48,3 +48,27 @@ def test_an_unknown_group(millstream: Any, topic: str) -> None:
     assert failed.stderr.decode() == (
         f"error: there is no group '{topic}'; 'millstream group list' shows those there are\n"
     )
+
+
+def test_groups_are_deleted_unless_they_have_members(millstream: Any, new_topic: NewTopic) -> None:
+    topic = new_topic()
+    one, other = f"{topic}-one", f"{topic}-other"
+    millstream("produce", topic, text=b"a\nb\n")
+    for group in (one, other):
+        assert millstream("consume", topic, "--group", group, "--count", "1").stdout == b"a\n"
+    with millstream.start("consume", topic, "--group", other) as member:
+        assert member.stdout.readline() == b"b\n"
+        failed = millstream("group", "delete", one, other, status=1)
+        assert failed.stdout.decode() == f"deleted group {one}\n"
+        assert failed.stderr.decode() == (
+            f"error: the group '{other}' has members; stop them: 'millstream group describe {other}'\n"
+        )
+        member.send_signal(signal.SIGINT)
+        assert member.wait(timeout=20) == 0
+    millstream("group", "describe", one, status=1)
+    # It begins anew.
+    assert millstream("consume", topic, "--group", one, "--count", "1").stdout == b"a\n"
+    assert millstream("group", "delete", "--yes", other, one).stdout.decode().count("deleted group ") == 2
+    failed = millstream("group", "delete", one, status=1)
+    assert failed.stderr.decode().startswith(f"error: there is no group '{one}'; ")
+    assert millstream("group", "delete", "--if-exists", one).stdout == b""

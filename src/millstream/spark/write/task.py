@@ -1,5 +1,6 @@
 """What one task does: its rows go to the brokers, in a transaction that it leaves to the driver to commit."""
 
+import shlex
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -118,17 +119,21 @@ def check_query(entry: Entry | None, job: Job) -> None:
         raise PublicationLost(
             f"the applicationId {job.application_id!r} is that of another query (its checkpoint was "
             f"{entry.query_id or 'none'}, this one is {job.query_id or 'none'}), whose batch {entry.batch_id} is "
-            f"published: take another applicationId, or delete the group {group_of(job.application_id)!r} to "
-            "publish all batches of this query"
+            "published: take another applicationId, or delete the group to publish all batches of this query "
+            f"({_deletion(job)})"
         )
 
 
 def remedy(job: Job) -> str:
     """What a human may do when a batch is published in part."""
     return (
-        "look which rows are in the topic; then delete the group "
-        f"{group_of(job.application_id)!r} to publish the whole batch (once more)"
+        "look which rows are in the topic; then delete the group to publish the whole batch (once more) "
+        f"({_deletion(job)})"
     )
+
+
+def _deletion(job: Job) -> str:
+    return f"millstream group delete {shlex.quote(group_of(job.application_id))}"
 
 
 class _Task:
