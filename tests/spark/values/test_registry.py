@@ -12,8 +12,10 @@ from pulsar.schema import AvroSchema, Integer, JsonSchema, Record, String, Strin
 
 from millstream.spark.errors import BadOption, BadSchema, BrokerUnreachable
 from millstream.spark.values import decode, registered
+from millstream.wire.pulsar.pulsar_pb2 import CommandGetOrCreateSchema, KeyValue, Schema
 from tests.spark.conftest import Read, Topics
 from tests.spark.values.conftest import reasons_of, values_of
+from tests.support.pulsar_commands import ask_pulsar
 from tests.support.sample_records import Sample
 from tests.support.server_process import ServerProcess
 
@@ -149,3 +151,75 @@ def test_versions_that_pulsars_client_tells(client: Any, read: Read, topics: Top
             1: {"country": "BE", "id": 2, "item": "b"},
         }
         assert bad.count() == 0
+
+
+_KEY = json.dumps({"type": "record", "name": "Id", "fields": [{"name": "id", "type": "long"}]}).encode()
+_VALUE = json.dumps({"type": "record", "name": "Item", "fields": [{"name": "item", "type": "string"}]}).encode()
+
+
+def _register_key_value(broker: ServerProcess, topic: str, encoding: str | None, value_type: str = "AVRO") -> None:
+    types = {"key.schema.type": "AVRO", "value.schema.type": value_type}
+    properties = types if encoding is None else types | {"kv.encoding.type": encoding}
+    schema = Schema(
+        name="",
+        type=Schema.KeyValuePair,
+        schema_data=_together(_KEY, _VALUE),
+        properties=[KeyValue(key=key, value=value) for key, value in properties.items()],
+    )
+    full = f"persistent://public/default/{topic}"
+    answer = ask_pulsar(broker.kafka, CommandGetOrCreateSchema(request_id=1, topic=full, schema=schema))
+    assert not answer.error_message
+
+
+def _together(*parts: bytes | None) -> bytes:
+    """As Pulsar's Java client writes a key and a value, and their schemas: each behind its length, -1 for null."""
+    return b"".join(
+        (-1 if part is None else len(part)).to_bytes(4, "big", signed=True) + (part or b"") for part in parts
+    )
+
+
+def test_keys_and_values_that_stand_apart(read: Read, topics: Topics, broker: ServerProcess) -> None:
+    topic = topics.create("registered-apart")
+    _register_key_value(broker, topic, "SEPARATED")
+    key, value = _encoded(_KEY.decode(), {"id": 1}), _encoded(_VALUE.decode(), {"item": "tea"})
+    topics.write(topic, [Sample(key, value, (), 1), Sample(None, value, (), 2), Sample(b"", None, (), 3)])
+    schema = registered(broker.kafka, topic)
+    keys = decode(read(topic, includeHeaders=True), format="avro", schema=schema, column="key")
+    assert list(reasons_of(keys.bad)) == [2]
+    good, bad = decode(keys.good, format="avro", schema=schema)
+    assert values_of(good, "key") == {0: {"id": 1}, 1: None}
+    assert values_of(good) == {0: {"item": "tea"}, 1: {"item": "tea"}}
+    assert bad.count() == 0
+
+
+def test_keys_and_values_that_stand_together(read: Read, topics: Topics, broker: ServerProcess) -> None:
+    topic = topics.create("registered-together")
+    _register_key_value(broker, topic, None)
+    key, value = _encoded(_KEY.decode(), {"id": 1}), _encoded(_VALUE.decode(), {"item": "tea"})
+    whole = [_together(key, value), _together(None, value), _together(key, None), None]
+    damaged = [b"", b"\0\0", _together(key), _together(key, value) + b"x", _together(key, value)[:-1], b"\xff" * 9]
+    topics.write(topic, [Sample(None, one, (), n) for n, one in enumerate([*whole, *damaged])])
+    schema = registered(broker.kafka, topic)
+    for direct in ("always", "never"):
+        keys = decode(read(topic, includeHeaders=True, direct=direct), format="avro", schema=schema, column="key")
+        reasons = reasons_of(keys.bad)
+        assert sorted(reasons) == list(range(len(whole), len(whole) + len(damaged)))
+        assert set(reasons.values()) == {"it is no key and value as Pulsar writes them together"}
+        assert {row.offset: row.raw for row in keys.bad.collect()}[5] == damaged[1]
+        good, bad = decode(keys.good, format="avro", schema=schema)
+        assert values_of(good, "key") == {0: {"id": 1}, 1: None, 2: {"id": 1}, 3: None}
+        assert values_of(good) == {0: {"item": "tea"}, 1: {"item": "tea"}, 2: None, 3: None}
+        assert bad.count() == 0
+
+
+def test_parts_of_other_types(read: Read, topics: Topics, broker: ServerProcess) -> None:
+    topic = topics.create("registered-json-value")
+    _register_key_value(broker, topic, "INLINE", "JSON")
+    key = _encoded(_KEY.decode(), {"id": 7})
+    topics.write(topic, [Sample(None, _together(key, b'{"item": "tea"}'), (), 1)])
+    schema = registered(broker.kafka, topic)
+    keys = decode(read(topic, includeHeaders=True), format="avro", schema=schema, column="key")
+    good, _ = decode(keys.good, format="json", schema=schema)
+    assert [(row.key.id, row.value.item) for row in good.collect()] == [(7, "tea")]
+    with pytest.raises(BadSchema, match="of the type Json registered, which is not avro"):
+        decode(read(topic, includeHeaders=True), format="avro", schema=schema)

@@ -1,6 +1,7 @@
 """Decoding keys and values of records to typed columns, for tables and streams alike."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
@@ -10,6 +11,8 @@ from pyspark.sql.types import StructType
 from millstream.spark.errors import BadOption, BadSchema
 from millstream.spark.values.columns import Parsed, without_framing
 from millstream.spark.values.framing import Framing
+from millstream.spark.values.inline_values import inline_part
+from millstream.spark.values.key_value import Part
 from millstream.spark.values.registry import Registered
 from millstream.spark.values.schemas import arrow_decoder_of, struct_of
 
@@ -82,7 +85,8 @@ def decode(
             bytes, the path of a file with one, or a generated message class. json, avro, protobuf: also a
             `registered` schema. text: the charset, UTF-8 if not given. bytes: a type such as BIGINT for numbers in
             big-endian order; binary if not given.
-        column: value or key.
+        column: value or key. A registered schema of keys and values gives each its own, also where Pulsar's clients
+            have written both into the value: decode the key first then.
         mode: quarantine, null or failfast: what becomes of a row that does not decode.
         framing: none, or confluent for the five bytes that Confluent's serializers put before a value.
         message: full name of the Protobuf message, for a schema that is a FileDescriptorSet.
@@ -101,7 +105,8 @@ def decode(
     before = _one_of("framing", Framing, framing)
     _check(df, how, column, options, before)
     _check_versions(df, how, schema)
-    parsed = _parsed(df, how, schema, column, before, message, options or {})
+    source = _source(schema, column)
+    parsed = _parsed(df, how, source, before, message, options or {})
     rows = df
     if parsed.once:
         # A generator: Spark does not merge what follows with it, which would decode everything many times.
@@ -120,39 +125,60 @@ def decode(
     bad = rows.where(is_bad) if what is not Mode.FAILFAST else rows.where(F.lit(False))
     return Decoded(
         good.select(*columns),
-        bad.select(
-            *_PLACE,
-            F.lit(column).alias("column"),
-            F.col(_REASON).alias("reason"),
-            F.col(column).cast("binary").alias("raw"),
-        ),
+        bad.select(*_PLACE, F.lit(column).alias("column"), F.col(_REASON).alias("reason"), source.raw.alias("raw")),
     )
 
 
-def _parsed(
-    df: Any, how: Format, schema: Any, column: str, framing: Framing, message: str | None, options: Mapping[str, str]
-) -> Parsed:
+class _Source(NamedTuple):
+    """What is decoded.
+
+    Args:
+        schema: by which.
+        raw: the column that it stands in.
+        content: it itself.
+    """
+
+    schema: Any
+    raw: Any
+    content: Parsed
+
+
+def _source(schema: Any, column: str) -> _Source:
     raw = F.col(column).cast("binary")
-    decoder = arrow_decoder_of(how.value, schema, message, framing)
+    if isinstance(schema, Registered) and column in set(Part):
+        schema = replace(schema, part=Part(column))
+        if schema.is_inline():
+            raw = F.col(Part.VALUE).cast("binary")
+            return _Source(schema, raw, inline_part(raw, Part(column)))
+    return _Source(schema, raw, Parsed(raw, F.lit(None).cast("string")))
+
+
+def _parsed(
+    df: Any, how: Format, source: _Source, framing: Framing, message: str | None, options: Mapping[str, str]
+) -> Parsed:
+    decoder = arrow_decoder_of(how.value, source.schema, message, framing)
     if decoder is not None:
         from pyspark.sql.functions import arrow_udf
         from pyspark.sql.pandas.types import from_arrow_type
 
         kind = from_arrow_type(decoder.type, prefer_timestamp_ntz=True)
         result = StructType().add("value", kind).add("reason", "string")
-        both = arrow_udf(decoder.function, result)(raw, _version(df))
+        both = arrow_udf(decoder.function, result)(source.content.value, _version(df))
         found = F.col(_DECODED)
-        return Parsed(found.getField("value"), found.getField("reason"), {_DECODED: both})
-    content = without_framing(raw, framing)
+        return Parsed(
+            found.getField("value"), F.coalesce(source.content.reason, found.getField("reason")), {_DECODED: both}
+        )
+    content = without_framing(source.content.value, framing)
+    content = Parsed(content.value, F.coalesce(source.content.reason, content.reason))
     match how:
         case Format.JSON:
             from millstream.spark.values.json_values import parse_json
 
-            parsed = parse_json(content.value, struct_of(how.value, schema), options)
+            parsed = parse_json(content.value, struct_of(how.value, source.schema), options)
         case Format.CSV:
             from millstream.spark.values.text_values import parse_csv
 
-            parsed = parse_csv(content.value, struct_of(how.value, schema), options)
+            parsed = parse_csv(content.value, struct_of(how.value, source.schema), options)
         case Format.TEXT:
             from millstream.spark.values.text_values import parse_text
 

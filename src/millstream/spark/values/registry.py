@@ -6,7 +6,7 @@ change: a process asks for each once.
 
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +17,7 @@ from millstream.spark.connections import endpoint
 from millstream.spark.errors import BadSchema, BrokerUnreachable
 from millstream.spark.servers import Servers
 from millstream.spark.tls import Tls
+from millstream.spark.values.key_value import Part, part_schema
 from millstream.wire.pulsar.errors import PulsarWireError
 from millstream.wire.pulsar.frames import command_body, encode_command, read_frame
 from millstream.wire.pulsar.limits import COMMAND_BYTES_MAX
@@ -48,11 +49,13 @@ class RegisteredSchema(NamedTuple):
         version: its number, from 0 on.
         type: a number of Pulsar's Schema.Type.
         definition: as it was registered.
+        properties: that were registered with it.
     """
 
     version: int
     type: int
     definition: bytes
+    properties: Mapping[str, str] = {}
 
     @property
     def type_name(self) -> str:
@@ -70,6 +73,7 @@ class Registered:
         version: the version whose columns are wanted; None for the latest when the query begins.
         unversioned: the version of values whose record does not tell one; None for the only one there is.
         token: to authenticate with; None where the broker lets everybody in.
+        part: which part of keys and values the column is that is decoded; of other schemas it means nothing.
     """
 
     servers: Servers
@@ -77,15 +81,30 @@ class Registered:
     version: int | None = None
     unversioned: int | None = None
     token: str | None = field(default=None, repr=False)
+    part: Part | None = None
     _known: dict[int | None, RegisteredSchema] = field(default_factory=dict, repr=False)
 
     def get(self, version: int | None = None) -> RegisteredSchema:
-        """One version, or the latest.
+        """One version, or the latest; of a schema of keys and values that of the part.
 
         Raises:
-            BadSchema: it is not registered.
+            BadSchema: it is not registered, or is none.
             BrokerUnreachable: nobody answers, or not as a Pulsar broker does.
         """
+        found = self._whole(version)
+        if self.part is None or found.type != Schema.KeyValuePair:
+            return found
+        schema = part_schema(found.definition, found.properties, self.part)
+        return RegisteredSchema(found.version, schema.type, schema.definition)
+
+    def is_inline(self) -> bool:
+        """Whether keys and values stand together in the values of records. Raises as `get`."""
+        found = self._whole(self.version)
+        if self.part is None or found.type != Schema.KeyValuePair:
+            return False
+        return part_schema(found.definition, found.properties, self.part).is_inline
+
+    def _whole(self, version: int | None) -> RegisteredSchema:
         if version not in self._known:
             found = self._ask(version)
             self._known[version] = self._known[found.version] = found
@@ -191,7 +210,8 @@ class _Connection:
         if answer.HasField("error_code") or not answer.HasField("schema"):
             return None
         number = int.from_bytes(answer.schema_version, "big") if answer.schema_version else version or 0
-        return RegisteredSchema(number, answer.schema.type, answer.schema.schema_data)
+        properties = {one.key: one.value for one in answer.schema.properties}
+        return RegisteredSchema(number, answer.schema.type, answer.schema.schema_data, properties)
 
     def _call(self, request: Message) -> Message | None:
         """Send a command and wait for the next that is no ping."""
