@@ -5,7 +5,7 @@ Each begins and ends with a select, so that what it needs and what it gives can 
 
 from typing import Any, Final
 
-from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples have
+from pyspark.sql import functions as F
 
 __all__ = [
     "LATE_MINUTES",

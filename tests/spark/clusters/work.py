@@ -14,7 +14,7 @@ from typing import Any
 
 def work(spark: Any, broker: str, topic: str, directory: str) -> dict[str, Any]:
     """Do it, and tell what came out."""
-    from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples have
+    from pyspark.sql import functions as F
 
     servers = {"kafka.bootstrap.servers": broker}
     table = spark.read.format("millstream").options(**servers).option("subscribe", topic).load()

@@ -92,7 +92,7 @@ def test_a_micro_batch_lands_once(spark: Any, broker: ServerProcess, topic: str,
 
 
 def _fails_in_good(rows: Any) -> Decoded:
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+    from pyspark.sql import functions as F
 
     good, bad = _ids(rows)
     return Decoded(good.withColumn("id", F.raise_error(F.lit("_Crash")).cast("int")), bad)

@@ -77,7 +77,7 @@ def compact(
 
 
 def _latest(rows: Any, *, keeps_tombstones: bool, drops_unkeyed: bool) -> Any:
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+    from pyspark.sql import functions as F
 
     names = ["partition", "key", "value", "headers", "timestamp", "offset"]
     last = F.max_by(F.struct(*names), "offset").alias("last")

@@ -47,7 +47,7 @@ def unplanned(plan: Any) -> Ends:
 
 def condition(piece: Piece) -> Any:
     """The condition for rows of an archive to be in a piece, as a column."""
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+    from pyspark.sql import functions as F
 
     places = [
         (F.col("topic") == topic) & (F.col("partition") == part) & F.col("offset").between(start, stop - 1)

@@ -88,7 +88,7 @@ def _archive(spark: Any, path: str, table_format: str | None) -> Any:
 
 def _ranges(archive: Any, path: str, topic: str | None, source_topic: str | None) -> Ends:
     """What the archive holds, by topic and partition."""
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+    from pyspark.sql import functions as F
 
     rows = archive if source_topic is None else archive.where(F.col("topic") == source_topic)
     found = rows.groupBy("topic", "partition").agg(F.min("offset").alias("first"), F.max("offset").alias("last"))
@@ -104,7 +104,7 @@ def _ranges(archive: Any, path: str, topic: str | None, source_topic: str | None
 
 
 def _rows(archive: Any, piece: Piece, topic: str | None, offset_header: str | None) -> Any:
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+    from pyspark.sql import functions as F
 
     rows = archive.where(condition(piece))
     if offset_header is not None:

@@ -1,5 +1,6 @@
 """Running jobs: as a stream that reads what there is, or piece by piece."""
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -130,8 +131,11 @@ def run_pieces(
     from pyspark.errors import PySparkException
 
     rows, first = 0, state.done
-    with StopWish() as wish, _display(name, sink, shows_progress=shows_progress) as display:
-        display.state(name, "running")
+    with contextlib.ExitStack() as stack:
+        wish, display = stack.enter_context(StopWish()), None
+        if shows_progress:
+            display = stack.enter_context(Display(sys.stdout, name, {name: sink.name}))
+            display.state(name, "running")
         for number in range(first, len(pieces)):
             if wish.is_wished:
                 break
@@ -142,14 +146,15 @@ def run_pieces(
                 raise JobError(f"{name} failed: {one_line(str(error))}; mend that and run it again") from None
             state.finish(number)
             rows += written
-            display.batch(_report(name, number, written, time.monotonic() - start_s))
+            if display is not None:
+                display.batch(_report(name, number, written, time.monotonic() - start_s))
     return JobEnd(rows, state.done - first, state.done == len(pieces))
 
 
 def _write(frame: Any, sink: Sink, application_id: str, number: int) -> int:
     """Write one piece; returns how many rows it has."""
     from pyspark.sql import Observation
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+    from pyspark.sql import functions as F
 
     observation = Observation()
     (
@@ -160,25 +165,6 @@ def _write(frame: Any, sink: Sink, application_id: str, number: int) -> int:
         .save()
     )
     return int(observation.get[_ROWS])
-
-
-def _display(name: str, sink: Sink, *, shows_progress: bool) -> Display:
-    return Display(sys.stdout if shows_progress else _Nowhere(), name, {name: sink.name})  # type: ignore[arg-type]  # it is written to only
-
-
-class _Nowhere:
-    """Takes what nobody wants to see."""
-
-    def isatty(self) -> bool:
-        """It is no terminal."""
-        return False
-
-    def write(self, text: str) -> int:
-        """Forget it."""
-        return len(text)
-
-    def flush(self) -> None:
-        """There is nothing to flush."""
 
 
 def _report(name: str, number: int, rows: int, duration_s: float) -> Report:

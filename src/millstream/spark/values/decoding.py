@@ -5,7 +5,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from millstream.spark.errors import BadOption, BadSchema

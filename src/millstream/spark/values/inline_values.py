@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from pyspark.sql import functions
+from pyspark.sql import functions as F
 
 from millstream.spark.values.columns import Parsed
 from millstream.spark.values.key_value import LENGTH_BYTES, Part
@@ -19,15 +19,13 @@ def inline_part(value: Any, part: Part) -> Parsed:
         value: a binary column.
         part: which.
     """
-    key_bytes, after_key = _length_at(value, functions.lit(1))
+    key_bytes, after_key = _length_at(value, F.lit(1))
     value_bytes, after_value = _length_at(value, after_key)
-    is_whole = after_value == functions.octet_length(value) + 1
-    reason = functions.when(
-        value.isNotNull() & ~functions.coalesce(is_whole, functions.lit(False)), functions.lit(_NOT_APART)
-    )
-    size, begin = (key_bytes, functions.lit(1)) if part is Part.KEY else (value_bytes, after_key)
-    content = functions.substring(value, begin + LENGTH_BYTES, size)
-    return Parsed(functions.when(reason.isNull() & (size >= 0), content), reason)
+    is_whole = after_value == F.octet_length(value) + 1
+    reason = F.when(value.isNotNull() & ~F.coalesce(is_whole, F.lit(False)), F.lit(_NOT_APART))
+    size, begin = (key_bytes, F.lit(1)) if part is Part.KEY else (value_bytes, after_key)
+    content = F.substring(value, begin + LENGTH_BYTES, size)
+    return Parsed(F.when(reason.isNull() & (size >= 0), content), reason)
 
 
 def _length_at(value: Any, position: Any) -> tuple[Any, Any]:
@@ -35,11 +33,11 @@ def _length_at(value: Any, position: Any) -> tuple[Any, Any]:
 
     Both are null where there is no room for it, or it is longer than what follows.
     """
-    field = functions.substring(value, position, functions.lit(LENGTH_BYTES))
-    unsigned = functions.conv(functions.hex(field), 16, 10).cast("long")
-    length = functions.when(unsigned < 2**31, unsigned).otherwise(unsigned - 2**32)
+    field = F.substring(value, position, F.lit(LENGTH_BYTES))
+    unsigned = F.conv(F.hex(field), 16, 10).cast("long")
+    length = F.when(unsigned < 2**31, unsigned).otherwise(unsigned - 2**32)
     begin = position + LENGTH_BYTES
-    fits = (functions.octet_length(field) == LENGTH_BYTES) & (length >= -1)
-    fits &= length <= functions.octet_length(value) - begin + 1
-    end = (begin + functions.greatest(length, functions.lit(0))).cast("int")
-    return functions.when(fits, length.cast("int")), functions.when(fits, end)
+    fits = (F.octet_length(field) == LENGTH_BYTES) & (length >= -1)
+    fits &= length <= F.octet_length(value) - begin + 1
+    end = (begin + F.greatest(length, F.lit(0))).cast("int")
+    return F.when(fits, length.cast("int")), F.when(fits, end)

@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from millstream.spark.values.columns import Parsed, first_reason

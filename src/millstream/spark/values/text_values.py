@@ -7,7 +7,7 @@ many fields as the schema; a line break at its end is not part of it. A value of
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from millstream.spark.values.columns import Parsed, first_reason

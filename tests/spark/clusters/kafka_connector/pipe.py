@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples have
+from pyspark.sql import functions as F
 
 
 def main(broker: str, topic: str, directory: str, jars: str) -> None:
