@@ -16,7 +16,10 @@ _MASTER_URL = re.compile(r"Starting Spark master at (spark://\S+)")
 _DAEMON = "org.apache.spark.deploy"
 
 
-def _process(directory: Path, name: str, *words: str) -> "subprocess.Popen[bytes]":
+def spark_process(
+    directory: Path, name: str, host: str, *words: str, memory: str = "256m"
+) -> "subprocess.Popen[bytes]":
+    """Start a part of Spark on an address, with its output in a file of the directory."""
     import pyspark
 
     use_java()
@@ -24,8 +27,8 @@ def _process(directory: Path, name: str, *words: str) -> "subprocess.Popen[bytes
     environment = {
         **os.environ,
         "SPARK_HOME": home,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_LOCAL_IP": host,
+        "SPARK_DAEMON_MEMORY": memory,
         "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "PYSPARK_PYTHON": sys.executable,
     }
@@ -34,7 +37,8 @@ def _process(directory: Path, name: str, *words: str) -> "subprocess.Popen[bytes
         return subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=directory)
 
 
-def _wait_for(directory: Path, name: str, pattern: re.Pattern[str], process: "subprocess.Popen[bytes]") -> str:
+def wait_for(directory: Path, name: str, pattern: re.Pattern[str], process: "subprocess.Popen[bytes]") -> str:
+    """Wait until a process says something; returns the first group."""
     log, deadline_s = directory / f"{name}.log", time.monotonic() + _START_TIMEOUT_S
     while time.monotonic() < deadline_s and process.poll() is None:
         found = pattern.search(log.read_text(errors="replace"))
@@ -48,28 +52,32 @@ def _wait_for(directory: Path, name: str, pattern: re.Pattern[str], process: "su
 def cluster(directory: Path, workers: int = 2) -> Iterator[str]:
     """Run a master and workers of one core each, on free ports, for as long as the block lasts.
 
+    Each worker has an address of its own: to Spark they are different machines, on which alone it runs a second
+    attempt of a task beside the first.
+
     Yields:
         The master's URL.
     """
     with contextlib.ExitStack() as stack:
 
-        def start(name: str, *words: str) -> "subprocess.Popen[bytes]":
-            process = _process(directory, name, *words)
-            stack.callback(_end, process)
+        def start(name: str, host: str, kind: str, *words: str) -> "subprocess.Popen[bytes]":
+            place = ["--host", host, "--port", "0", "--webui-port", "0"]
+            process = spark_process(directory, name, host, f"{_DAEMON}.{kind}", *place, *words)
+            stack.callback(end, process)
             return process
 
-        ports = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
-        master = start("master", f"{_DAEMON}.master.Master", *ports)
-        url = _wait_for(directory, "master", _MASTER_URL, master)
+        master = start("master", "127.0.0.1", "master.Master")
+        url = wait_for(directory, "master", _MASTER_URL, master)
         for number in range(workers):
             name = f"worker-{number}"
-            place = ["--work-dir", str(directory / name), "--cores", "1", "--memory", "768m"]
-            worker = start(name, f"{_DAEMON}.worker.Worker", *ports, *place, url)
-            _wait_for(directory, name, re.compile(r"(Successfully registered with master)"), worker)
+            room = ["--work-dir", str(directory / name), "--cores", "1", "--memory", "768m"]
+            worker = start(name, f"127.0.0.{number + 2}", "worker.Worker", *room, url)
+            wait_for(directory, name, re.compile(r"(Successfully registered with master)"), worker)
         yield url
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
+def end(process: "subprocess.Popen[bytes]") -> None:
+    """Stop a process."""
     process.terminate()
     try:
         process.wait(20)

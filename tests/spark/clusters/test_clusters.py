@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from tests.spark.clusters.connect_server import connect_server
 from tests.spark.clusters.standalone import cluster
 from tests.spark.clusters.work import work
 from tests.spark.conftest import Topics
+from tests.support.client_venv import client_venv
 from tests.support.server_process import ServerProcess
 
 ROOT = Path(__file__).parents[3]
@@ -22,6 +24,8 @@ RIGHT = {
     "topic": [RECORDS, sum(range(RECORDS))],
 }
 WORK_TIMEOUT_S = 280
+THIN_CLIENT = "pyspark-client 4.2.0"
+"""Of PyPI: PySpark without Spark. An older client than the server, as it may be."""
 
 
 @pytest.fixture
@@ -34,9 +38,11 @@ def topic(topics: Topics) -> str:
     return name
 
 
-def work_in_a_process(broker: ServerProcess, topic: str, directory: Path, *where: str, **environment: str) -> Any:
+def work_in_a_process(
+    broker: ServerProcess, topic: str, directory: Path, *where: str, python: str = sys.executable, **environment: str
+) -> Any:
     """What came out of the work somewhere else."""
-    command = [sys.executable, "-m", "tests.spark.clusters.work", "--broker", broker.kafka, "--topic", topic]
+    command = [python, "-m", "tests.spark.clusters.work", "--broker", broker.kafka, "--topic", topic]
     result = subprocess.run(
         [*command, "--directory", str(directory), *where],
         cwd=ROOT,
@@ -67,3 +73,11 @@ def test_through_spark_connect(broker: ServerProcess, topic: str, tmp_path: Path
     # The variable is what Spark's own tests set, to have the server take a free port in place of 15002.
     out = work_in_a_process(broker, topic, tmp_path, "--remote", "local[2]", SPARK_TESTING="1")
     assert out == RIGHT
+
+
+@pytest.mark.timeout(500)
+def test_from_a_thin_client(broker: ServerProcess, topic: str, tmp_path: Path) -> None:
+    python = client_venv(THIN_CLIENT.replace(" ", "-"), [THIN_CLIENT.replace(" ", "==")])
+    with connect_server(tmp_path) as address:
+        where = ["--remote", f"sc://{address}"]
+        assert work_in_a_process(broker, topic, tmp_path, *where, python=str(python), PYTHONPATH=str(ROOT)) == RIGHT

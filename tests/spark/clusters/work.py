@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -59,10 +60,13 @@ def work(spark: Any, broker: str, topic: str, directory: str) -> dict[str, Any]:
     return {"batch": list(figures), "table": list(kept), "topic": list(copied)}
 
 
-def session(master: str | None, remote: str | None) -> Any:
-    """A session somewhere."""
+def session(master: str | None, remote: str | None, more: Mapping[str, str] | None = None) -> Any:
+    """A session somewhere, with more settings than those that all need."""
     from pyspark.sql import SparkSession
 
+    if remote is not None and remote.startswith("sc://"):
+        # A thin client has neither Java nor Millstream.
+        return SparkSession.builder.remote(remote).getOrCreate()
     from millstream.spark.java import use_java
 
     use_java()
@@ -84,7 +88,7 @@ def session(master: str | None, remote: str | None) -> Any:
             "spark.ui.showConsoleProgress": "false",
             "spark.sql.shuffle.partitions": "2",
         }
-        for name, value in settings.items():
+        for name, value in {**settings, **(more or {})}.items():
             builder = builder.config(name, value)
     return builder.getOrCreate()
 
