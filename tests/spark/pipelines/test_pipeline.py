@@ -161,3 +161,41 @@ def test_a_project_that_cannot_be_made_is_said_in_one_line(tmp_path: Path) -> No
     lost = call("run", cwd=tmp_path, status=1)
     assert "there is no spark-pipeline.yml in" in lost.stderr
     assert len(lost.stderr.splitlines()) == 1
+
+
+_TOTALS = """
+from pyspark import pipelines as dp
+from pyspark.sql import functions as F
+
+@dp.materialized_view
+def totals():
+    options = {"kafka.bootstrap.servers": "%s", "subscribe": "summed"}
+    records = spark.read.format("millstream").options(**options).load()
+    # So that there is time to stop it in the middle.
+    slow = F.expr("reflect('java.lang.Thread', 'sleep', CAST(20 AS BIGINT))").alias("slept")
+    return records.select("offset", slow).agg(F.count("offset").alias("records"), F.count("slept").alias("slept"))
+"""
+
+
+@pytest.mark.timeout(1200)
+def test_a_pipeline_is_stopped_while_it_computes_a_view_and_computes_it_anew(
+    topics: Topics, broker: ServerProcess, tmp_path: Path
+) -> None:
+    topics.create_exactly("summed")
+    write(topics, "summed", range(200))
+    call("init", "sums", "--topic", "summed", "--broker", broker.kafka, cwd=tmp_path)
+    project = tmp_path / "sums"
+    (project / "transformations" / "totals.py").write_text(_TOTALS % broker.kafka)
+    with running(project) as process:
+        wait_until(process, lambda: len(table_of(project, "summed")) == 180)
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=RUN_TIMEOUT_S)
+        assert process.returncode == 0, err
+        assert out.splitlines()[-1].startswith("stopped\t")
+    write(topics, "summed", range(200, 250))
+    call("run", "--until-drained", cwd=project)
+    assert [run["state"] for run in status_of(project)["runs"]] == ["drained", "stopped"]
+    places = [row["offset"] for name in ("summed", "quarantine") for row in table_of(project, name)]
+    assert sorted(places) == list(range(250))
+    [view] = pq.read_table(project / "storage" / "warehouse" / "totals").to_pylist()
+    assert view == {"records": 250, "slept": 250}

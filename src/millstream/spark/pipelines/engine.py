@@ -64,7 +64,7 @@ class Engine:
 
     def __enter__(self) -> Self:
         """Start Spark. Raises JavaMissing, PipelineError."""
-        from pyspark.core.context import Py4JError
+        from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
         from pyspark.sql.connect.session import SparkSession as ConnectSession
 
@@ -183,17 +183,28 @@ class Engine:
             # The event says which flow it was; the exception of a failed run only that it failed.
             raise PipelineError(last_error or one_line(str(error)), f"see {self.log_path}") from None
 
-    def stop_flows(self) -> None:
-        """End the run that goes on; flows that have not begun do not begin."""
+    def stop_flows(self) -> str:
+        """End the run that goes on; flows that have not begun do not begin.
+
+        Returns:
+            Why Spark has not done so, in one line; empty if it has. A flow that is just beginning or ending may be in
+            its way for a moment: it is to be asked again until the run has ended.
+        """
+        from py4j.protocol import Py4JJavaError
+
         context = self._holder.getPipelineExecution(self._graph_id)
         # Spark's own way to stop a run waits for its end first, so that its flows are told directly.
         flows = context.get().pipelineExecution().graphExecution() if context.isDefined() else context
-        if flows.isDefined():
-            flows.get().stop()
+        try:
+            if flows.isDefined():
+                flows.get().stop()
+        except Py4JJavaError as error:
+            return one_line(str(error.java_exception.toString()))
+        return ""
 
     def settle(self) -> None:
         """Wait until all reports of what has happened are handed on."""
-        from pyspark.core.context import Py4JError
+        from py4j.protocol import Py4JError
 
         # After a minute a report is given up; it is then missing in the log of the run, and nowhere else.
         with contextlib.suppress(Py4JError):

@@ -141,7 +141,9 @@ class Runner:
         left = {run_id for run_id in waited_for & active.keys() if run_id not in self._ended_batches}
         if not left or is_due:
             # Flows that have not begun yet, or were begun meanwhile.
-            self._engine.stop_flows()
+            problem = self._engine.stop_flows()
+            if problem:
+                self._display.note(f"a flow does not stop yet: {problem}")
         return left
 
     def _has_news(self) -> bool:
