@@ -23,6 +23,8 @@ HOT_LOOPS = (
     "millstream.wire.pulsar.entry_rows",
     "millstream.wire.pulsar.message_rows",
     "millstream.wire.pulsar.plain_sends",
+    "millstream.wire.pulsar.property_names",
+    "millstream.wire.texts",
 )
 """Python modules that are compiled as they are; without a compiler they stay Python."""
 PACKAGES_WITH_PROTO = ("millstream.wire.pulsar",)

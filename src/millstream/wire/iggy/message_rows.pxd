@@ -1,6 +1,8 @@
 # The C types of message_rows.py, for the compiled module.
 cimport cython
 
+from millstream.wire.texts cimport is_text
+
 
 @cython.locals(
     row="Py_ssize_t", header="Py_ssize_t", head="Py_ssize_t", position="Py_ssize_t", stop="Py_ssize_t",
@@ -52,10 +54,6 @@ cdef Py_ssize_t _put_headers(
 
 
 cdef bint _is_key(const unsigned char[::1] data, Py_ssize_t position) except -1
-
-
-@cython.locals(at="Py_ssize_t")
-cdef bint _is_text(const unsigned char[::1] data, Py_ssize_t position, Py_ssize_t stop) except -1
 
 
 @cython.locals(value="long long", at="Py_ssize_t")

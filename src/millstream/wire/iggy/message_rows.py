@@ -8,6 +8,8 @@ the same name: Cython takes the types from `message_rows.pxd`. Read by Python it
 
 from typing import Final
 
+from millstream.wire.texts import is_text
+
 __all__ = ["COMPILED", "KIND_BYTES", "OUT_OF_THE_ORDINARY", "PLACES", "ROOM_MISSING", "TEXT_BYTES", "read_rows"]
 
 COMPILED: Final = not __file__.endswith(".py")
@@ -229,7 +231,7 @@ def _put_headers(
             return -1
         size = _number(data, position, 4)
         position += 4
-        if size < 1 or size > 255 or size > stop - position - 5 or not _is_text(data, position, position + size):
+        if size < 1 or size > 255 or size > stop - position - 5 or not is_text(data, position, position + size):
             return -1
         name_at = position
         position += size
@@ -267,22 +269,6 @@ def _put_headers(
 def _is_key(data: memoryview, position: int) -> bool:
     """Whether 14 bytes are "millstream.key"."""
     return bytes(data[position : position + 14]) == b"millstream.key"
-
-
-def _is_text(data: memoryview, position: int, stop: int) -> bool:
-    """Whether some bytes are UTF-8."""
-    for at in range(position, stop):
-        if data[at] > 127:
-            return _is_unicode(bytes(data[position:stop]))
-    return True
-
-
-def _is_unicode(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _number(data: memoryview, position: int, size: int) -> int:

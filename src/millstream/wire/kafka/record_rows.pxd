@@ -1,6 +1,8 @@
 # The C types of record_rows.py, for the compiled module.
 cimport cython
 
+from millstream.wire.texts cimport is_text
+
 
 @cython.locals(
     position="Py_ssize_t", stop="Py_ssize_t", row="Py_ssize_t", header="Py_ssize_t", head="Py_ssize_t",
@@ -24,10 +26,6 @@ cdef Py_ssize_t _read_headers(
     const unsigned char[::1] body, Py_ssize_t position, Py_ssize_t stop, long long count, long long[::1] headers,
     Py_ssize_t header, long long[::1] totals
 ) except? -1
-
-
-@cython.locals(at="Py_ssize_t")
-cdef bint _is_text(const unsigned char[::1] body, Py_ssize_t position, Py_ssize_t stop) except -1
 
 
 @cython.locals(kind="long long")

@@ -8,6 +8,8 @@ the same name: Cython takes the types from `record_rows.pxd`. Read by Python it 
 
 from typing import Final
 
+from millstream.wire.texts import is_text
+
 __all__ = [
     "COMPILED",
     "OUT_OF_THE_ORDINARY",
@@ -141,7 +143,7 @@ def _read_headers(
         if field & 1 == 0:
             if size < 0:
                 size = 0  # a name is never null
-            elif not _is_text(body, position, position + size):
+            elif not is_text(body, position, position + size):
                 return -1
         headers[header] = position
         headers[header + 1] = size if size >= 0 else -1
@@ -150,22 +152,6 @@ def _read_headers(
             position += size
             totals[0] += size
     return header
-
-
-def _is_text(body: memoryview, position: int, stop: int) -> bool:
-    """Whether some bytes are UTF-8."""
-    for at in range(position, stop):
-        if body[at] > 127:
-            return _is_unicode(bytes(body[position:stop]))
-    return True
-
-
-def _is_unicode(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def batch_end(rows: memoryview, heads: memoryview, frames: int, frame: int) -> int:

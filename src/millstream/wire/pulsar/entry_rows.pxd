@@ -1,6 +1,9 @@
 # The C types of entry_rows.py, for the compiled module.
 cimport cython
 
+from millstream.wire.pulsar.property_names cimport is_plain_name
+from millstream.wire.texts cimport is_text
+
 
 @cython.locals(
     row="Py_ssize_t", header="Py_ssize_t", position="Py_ssize_t", frame="Py_ssize_t", count="long long",
@@ -125,11 +128,3 @@ cdef Py_ssize_t _put_varint(unsigned char[::1] out, Py_ssize_t position, unsigne
 
 @cython.locals(count="int")
 cdef int _varint_bytes(unsigned long long value)
-
-
-@cython.locals(stop="Py_ssize_t")
-cdef bint _is_plain_name(const unsigned char[::1] data, Py_ssize_t start, Py_ssize_t size) except -1
-
-
-@cython.locals(at="Py_ssize_t")
-cdef bint _is_text(const unsigned char[::1] data, Py_ssize_t position, Py_ssize_t stop) except -1

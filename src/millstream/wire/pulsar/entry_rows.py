@@ -13,6 +13,9 @@ from typing import Final
 
 from crc32c import crc32c
 
+from millstream.wire.pulsar.property_names import is_plain_name
+from millstream.wire.texts import is_text
+
 __all__ = ["COMPILED", "ENTRY_BYTES_MAX", "FIELD_BYTES_MAX", "STATE", "write_entries", "write_rows"]
 
 COMPILED: Final = not __file__.endswith(".py")
@@ -151,7 +154,7 @@ def _put_single(
     key_bytes = rows[row + 4]
     is_base64 = False
     if key_bytes >= 0:
-        is_base64 = not _is_text(data, rows[row + 3], rows[row + 3] + key_bytes)
+        is_base64 = not is_text(data, rows[row + 3], rows[row + 3] + key_bytes)
         out[position] = 50
         position = _put_text(out, position + 1, data, rows[row + 3], key_bytes, is_base64)
     if rows[row + 1] > 0 and not rows[row + 2]:
@@ -191,7 +194,7 @@ def _put_batch_head(
     position = _put_entry_head(out, start, offset, latest_ms)
     is_base64 = False
     if same_key and key_bytes >= 0:  # what Key_Shared looks at
-        is_base64 = not _is_text(data, key_at, key_at + key_bytes)
+        is_base64 = not is_text(data, key_at, key_at + key_bytes)
         out[position] = 50
         position = _put_text(out, position + 1, data, key_at, key_bytes, is_base64)
     out[position] = 88
@@ -343,7 +346,7 @@ def _put_metadata(
     key_bytes = rows[row + 4]
     is_base64 = False
     if key_bytes >= 0:
-        is_base64 = not _is_text(data, rows[row + 3], rows[row + 3] + key_bytes)
+        is_base64 = not is_text(data, rows[row + 3], rows[row + 3] + key_bytes)
         out[position] = 18
         position = _put_text(out, position + 1, data, rows[row + 3], key_bytes, is_base64)
     out[position] = 24
@@ -367,9 +370,9 @@ def _put_property(out: memoryview, position: int, tag: int, data: memoryview, he
     start = headers[at]
     size = headers[at + 1]
     value_bytes = headers[at + 3]
-    if not _is_plain_name(data, start, size) or _is_ours(data, start, size):
+    if not is_plain_name(data, start, size) or _is_ours(data, start, size):
         return -1
-    is_base64 = value_bytes > 0 and not _is_text(data, headers[at + 2], headers[at + 2] + value_bytes)
+    is_base64 = value_bytes > 0 and not is_text(data, headers[at + 2], headers[at + 2] + value_bytes)
     ending = 4 if is_base64 else 5 if value_bytes < 0 else 0
     text_bytes = (value_bytes + 2) // 3 * 4 if is_base64 else value_bytes if value_bytes > 0 else 0
     inner = 2 + _varint_bytes(size + ending) + size + ending + _varint_bytes(text_bytes) + text_bytes
@@ -460,36 +463,3 @@ def _varint_bytes(value: int) -> int:
         value >>= 7
         count += 1
     return count
-
-
-def _is_plain_name(data: memoryview, start: int, size: int) -> bool:
-    """Whether a name is UTF-8, and does not end in what says how a header became a property."""
-    if not _is_text(data, start, start + size):
-        return False
-    stop = start + size
-    if size >= 4 and data[stop - 4] == 58:  # ":b64"
-        return not (data[stop - 3] == 98 and data[stop - 2] == 54 and data[stop - 1] == 52)
-    if size >= 5 and data[stop - 5] == 58:
-        # ":text" and ":null"
-        if data[stop - 4] == 116 and data[stop - 3] == 101 and data[stop - 2] == 120 and data[stop - 1] == 116:
-            return False
-        return not (
-            data[stop - 4] == 110 and data[stop - 3] == 117 and data[stop - 2] == 108 and data[stop - 1] == 108
-        )
-    return True
-
-
-def _is_text(data: memoryview, position: int, stop: int) -> bool:
-    """Whether some bytes are UTF-8."""
-    for at in range(position, stop):
-        if data[at] > 127:
-            return _is_unicode(bytes(data[position:stop]))
-    return True
-
-
-def _is_unicode(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

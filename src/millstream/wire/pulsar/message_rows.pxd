@@ -1,6 +1,8 @@
 # The C types of message_rows.py, for the compiled module.
 cimport cython
 
+from millstream.wire.pulsar.property_names cimport is_plain_name
+
 
 @cython.locals(row="Py_ssize_t", header="Py_ssize_t", head="Py_ssize_t", stop="Py_ssize_t", first="Py_ssize_t")
 cpdef Py_ssize_t read_entries(
@@ -65,14 +67,6 @@ cdef Py_ssize_t _scan(
 cdef bint _read_property(
     unsigned char[::1] data, Py_ssize_t position, Py_ssize_t stop, long long[::1] headers, Py_ssize_t header
 ) except -1
-
-
-@cython.locals(stop="Py_ssize_t")
-cdef bint _is_plain_name(const unsigned char[::1] data, Py_ssize_t start, Py_ssize_t size) except -1
-
-
-@cython.locals(at="Py_ssize_t")
-cdef bint _is_text(const unsigned char[::1] data, Py_ssize_t position, Py_ssize_t stop) except -1
 
 
 @cython.locals(written="Py_ssize_t", bits="int", padding="int", at="Py_ssize_t", byte="int")

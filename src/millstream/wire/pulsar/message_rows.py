@@ -10,6 +10,8 @@ Source: Pulsar binary protocol specification 3.0, "Message commands", "Batch mes
 
 from typing import Final
 
+from millstream.wire.pulsar.property_names import is_plain_name
+
 __all__ = [
     "COMPILED",
     "ENTRY_FIELDS",
@@ -401,40 +403,7 @@ def _read_property(data: memoryview, position: int, stop: int, headers: memoryvi
         position += value
     if headers[header + 1] < 0 or headers[header + 3] < 0:
         return False
-    return _is_plain_name(data, headers[header], headers[header + 1])
-
-
-def _is_plain_name(data: memoryview, start: int, size: int) -> bool:
-    """Whether a name is UTF-8, and does not end in what says how a header became a property."""
-    if not _is_text(data, start, start + size):
-        return False
-    stop = start + size
-    if size >= 4 and data[stop - 4] == 58:  # ":b64"
-        return not (data[stop - 3] == 98 and data[stop - 2] == 54 and data[stop - 1] == 52)
-    if size >= 5 and data[stop - 5] == 58:
-        # ":text" and ":null"
-        if data[stop - 4] == 116 and data[stop - 3] == 101 and data[stop - 2] == 120 and data[stop - 1] == 116:
-            return False
-        return not (
-            data[stop - 4] == 110 and data[stop - 3] == 117 and data[stop - 2] == 108 and data[stop - 1] == 108
-        )
-    return True
-
-
-def _is_text(data: memoryview, position: int, stop: int) -> bool:
-    """Whether some bytes are UTF-8."""
-    for at in range(position, stop):
-        if data[at] > 127:
-            return _is_unicode(bytes(data[position:stop]))
-    return True
-
-
-def _is_unicode(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+    return is_plain_name(data, headers[header], headers[header + 1])
 
 
 def _undone_base64(data: memoryview, start: int, size: int) -> int:
