@@ -2,7 +2,6 @@
 
 __all__ = ["group"]
 
-import sys
 from typing import Annotated, Any, Final
 
 import typer
@@ -12,11 +11,11 @@ from millstream.cli.connection import (
     DEFAULT_BROKER,
     OPERATION_TIMEOUT_S,
     BrokerOption,
-    Connection,
     PropertyOption,
     connected,
 )
-from millstream.cli.errors import FAILURE, CliError, report
+from millstream.cli.deleting import YesOption, confirm, finish
+from millstream.cli.errors import CliError
 from millstream.cli.lazy import CommandGroup
 from millstream.cli.offsets import end_offsets
 from millstream.cli.output import print_json, print_rows, print_section
@@ -148,7 +147,7 @@ def describe(
 @group.command("delete", epilog=_DELETE_EPILOG)
 def delete(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of the groups.")],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: YesOption = False,
     if_exists: Annotated[
         bool, typer.Option("--if-exists", help="Pass over groups that do not exist, without an error.")
     ] = False,
@@ -157,34 +156,22 @@ def delete(
 ) -> None:
     """Delete groups with all they have committed. Asks first, on a terminal."""
     wanted = list(dict.fromkeys(names))
-    failed = False
     with connected(broker, properties) as connection:
-        if not yes and sys.stdin.isatty():
-            typer.confirm(f"Delete {', '.join(wanted)} with all that was committed?", abort=True, err=True)
+        confirm(wanted, "that was committed", yes=yes)
         admin = connection.admin()
         connection.topics(admin)
-        for name, deleted in admin.delete_consumer_groups(wanted, request_timeout=OPERATION_TIMEOUT_S).items():
-            try:
-                deleted.result()
-            except KafkaException as error:
-                reason = error.args[0]
-                if reason.code() == KafkaError.GROUP_ID_NOT_FOUND and if_exists:
-                    continue
-                report(_deletion_error(name, reason, connection))
-                failed = True
-            else:
-                print(f"deleted group {name}")
-    if failed:
-        raise typer.Exit(FAILURE)
 
+        def refusal(name: str, error: KafkaError) -> CliError | None:
+            match error.code():
+                case KafkaError.GROUP_ID_NOT_FOUND:
+                    return None if if_exists else _no_such_group(name)
+                case KafkaError.NON_EMPTY_GROUP:
+                    return CliError(
+                        f"the group {name!r} has members", f"stop them: 'millstream group describe {name}'"
+                    )
+            return connection.explain(error)
 
-def _deletion_error(name: str, reason: Any, connection: Connection) -> CliError:
-    match reason.code():
-        case KafkaError.GROUP_ID_NOT_FOUND:
-            return _no_such_group(name)
-        case KafkaError.NON_EMPTY_GROUP:
-            return CliError(f"the group {name!r} has members", f"stop them: 'millstream group describe {name}'")
-    return connection.explain(reason)
+        finish("group", admin.delete_consumer_groups(wanted, request_timeout=OPERATION_TIMEOUT_S), refusal)
 
 
 def _no_such_group(name: str) -> CliError:

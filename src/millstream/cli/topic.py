@@ -19,7 +19,8 @@ from millstream.cli.connection import (
     no_such_topic,
     parse_pairs,
 )
-from millstream.cli.errors import FAILURE, CliError, report
+from millstream.cli.deleting import YesOption, confirm, finish
+from millstream.cli.errors import CliError
 from millstream.cli.lazy import CommandGroup
 from millstream.cli.offsets import offset_ranges
 from millstream.cli.output import print_json, print_rows, print_section
@@ -154,7 +155,7 @@ def describe(
 @topic.command("delete", epilog=_DELETE_EPILOG)
 def delete(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of the topics.")],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: YesOption = False,
     if_exists: Annotated[
         bool, typer.Option("--if-exists", help="Pass over topics that do not exist, without an error.")
     ] = False,
@@ -163,25 +164,17 @@ def delete(
 ) -> None:
     """Delete topics with all their records. Asks first, on a terminal."""
     wanted = list(dict.fromkeys(names))
-    failed = False
     with connected(broker, properties) as connection:
-        if not yes and sys.stdin.isatty():
-            typer.confirm(f"Delete {', '.join(wanted)} with all records?", abort=True, err=True)
+        confirm(wanted, "records", yes=yes)
         admin = connection.admin()
         connection.topics(admin)
-        for name, deleted in admin.delete_topics(wanted, operation_timeout=OPERATION_TIMEOUT_S).items():
-            try:
-                deleted.result()
-            except KafkaException as error:
-                unknown = error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART
-                if unknown and if_exists:
-                    continue
-                report(no_such_topic(name) if unknown else connection.explain(error.args[0]))
-                failed = True
-            else:
-                print(f"deleted topic {name}")
-    if failed:
-        raise typer.Exit(FAILURE)
+
+        def refusal(name: str, error: KafkaError) -> CliError | None:
+            if error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                return connection.explain(error)
+            return None if if_exists else no_such_topic(name)
+
+        finish("topic", admin.delete_topics(wanted, operation_timeout=OPERATION_TIMEOUT_S), refusal)
 
 
 def _creation_error(name: str, reason: Any, connection: Connection) -> CliError:
