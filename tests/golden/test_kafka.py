@@ -15,7 +15,7 @@ import pytest
 from millstream.wire.kafka.api import RequestHeader, read_request_header
 from millstream.wire.kafka.messages.produce import ProduceRequest
 from millstream.wire.kafka.records import check_batch, read_records
-from millstream.wire.kafka.schema import Buffer, fields_of
+from millstream.wire.kafka.schema import OWN_TAGS, Buffer, fields_of
 from tests.unit.wire.kafka.samples import APIS
 
 CAPTURES = sorted((Path(__file__).parent / "kafka").glob("*.toml"))
@@ -39,7 +39,7 @@ def decoded(capture: dict[str, Any]) -> tuple[RequestHeader, Any]:
 
 
 def plain(value: Any, version: int) -> Any:
-    """A message as TOML has it, without null and without records, which stand apart."""
+    """A message as TOML has it, without null, without records, which stand apart, and without fields of our own."""
     match value:
         case list():
             return [plain(item, version) for item in value]
@@ -52,7 +52,7 @@ def plain(value: Any, version: int) -> Any:
     names = [
         name
         for name, field in fields_of(type(value))
-        if field.since <= version <= field.until and field.kind != "records"
+        if field.since <= version <= field.until and field.kind != "records" and field.tag != OWN_TAGS
     ]
     return {name: plain(getattr(value, name), version) for name in names if getattr(value, name) is not None}
 

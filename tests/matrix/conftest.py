@@ -35,6 +35,7 @@ def matrix_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerPr
     """A server with one port for all protocols. Nothing in it may go wrong unseen."""
     data_dir = str(tmp_path_factory.mktemp("matrix") / "data")
     settings = ["group.initial.rebalance.delay.ms=0", "group.min.session.timeout.ms=500"]
+    settings += ["connections.max.idle.ms=3600000"]  # the clients stay as long as the tests run, whatever is between
     with serving(data_dir, "any=127.0.0.1:0", settings) as server:
         yield server
         assert "internal error" not in server.log()
