@@ -3,18 +3,22 @@
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from glob import glob
 from typing import Any
 
 import pytest
 from pyspark.sql.datasource import GreaterThanOrEqual
 
+from millstream.spark.client import Client
 from millstream.spark.read import segments
 from millstream.spark.read.indexes import read_index
+from millstream.spark.read.segments import partition_directory
 from millstream.storage.index import Hole, SegmentIndex, encode_index
 from tests.spark.conftest import Topics
 from tests.spark.read.readers_bed import batch_rows, pushing_reader, rows_of
 from tests.support.sample_records import BASE_MS
 from tests.support.server_process import ServerProcess
+from tests.support.waiting import eventually
 
 _START = datetime.fromtimestamp(BASE_MS / 1000, UTC)
 
@@ -76,11 +80,15 @@ def test_a_damaged_file_counts_as_none(tmp_path_factory: pytest.TempPathFactory,
 
 
 @pytest.fixture(scope="module")
-def topic(topics: Topics) -> str:
-    """5000 records in many segments."""
+def topic(broker: ServerProcess, topics: Topics) -> str:
+    """5000 records in many segments; the full ones have their index files, which are written behind a flush."""
     name = topics.create("indexed", segment_bytes="20000")
     for first in range(0, 5000, 100):
         topics.write_numbers(name, range(first, first + 100))
+    with Client(broker.kafka) as client:
+        directory = partition_directory(broker.data_dir, client.topics([name])[name].topic_id, 0)
+    assert directory is not None
+    eventually(lambda: len(glob(f"{directory}/*.log")) - len(glob(f"{directory}/*.index")) == 1)
     return name
 
 
