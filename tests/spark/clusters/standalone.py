@@ -29,7 +29,6 @@ def spark_process(
         "SPARK_HOME": home,
         "SPARK_LOCAL_IP": host,
         "SPARK_DAEMON_MEMORY": memory,
-        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "PYSPARK_PYTHON": sys.executable,
     }
     with (directory / f"{name}.log").open("ab") as log:

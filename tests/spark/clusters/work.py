@@ -83,7 +83,6 @@ def session(master: str | None, remote: str | None, more: Mapping[str, str] | No
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.memory": "1g",
             "spark.executor.memory": "512m",
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.sql.shuffle.partitions": "2",

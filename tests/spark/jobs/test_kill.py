@@ -16,8 +16,6 @@ from tests.support.server_process import ServerProcess
 pytestmark = pytest.mark.timeout(900)
 
 _RUN_TIMEOUT_S = 300
-_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Code that runs for a minute is not worth optimising."""
 
 
 def _start(*words: str) -> "subprocess.Popen[str]":
@@ -29,7 +27,6 @@ def _start(*words: str) -> "subprocess.Popen[str]":
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        env={**os.environ, "JAVA_TOOL_OPTIONS": _QUICK},
     )
 
 

@@ -20,7 +20,6 @@ def main(directory: str, names: list[str]) -> None:
         SparkSession.builder.master("local[2,4]")  # up to 4 attempts at a task
         .config("spark.ui.enabled", "false")
         .config("spark.driver.memory", "1g")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("OFF")
