@@ -5,6 +5,8 @@ from collections import Counter
 from typing import Final
 from uuid import UUID
 
+from millstream.broker.acls import Acls
+from millstream.broker.authorizer import Authorizer
 from millstream.broker.compaction import Compaction
 from millstream.broker.deduplication import Deduplication
 from millstream.broker.documents import Documents
@@ -69,6 +71,11 @@ class Broker:
         snapshot = store.load()
         self.topics = Topics(runtime, directory, store, self._flusher, settings)
         self.documents = Documents(store, snapshot.documents)
+        self.authorizer = (
+            Authorizer(Acls(self.documents), settings.super_users, allow_if_none=settings.allow_if_no_acl)
+            if settings.authorizer
+            else None
+        )
         self.topics.load(snapshot.topics, snapshot.dropped, self.documents.of_kind(TOPIC_DOCUMENT))
         self.groups = Groups(runtime, settings, Offsets(store, snapshot.offsets))
         self.subscriptions = Subscriptions(

@@ -75,7 +75,7 @@ def parse_value(key: ConfigKey, text: str) -> str | int | float | bool | tuple[s
                 raise InvalidConfig(f"{key.name} is a list of {', '.join(key.choices)}, not {text!r}")
             return items
         case Kind.STRING:
-            if key.choices and text not in key.choices:
+            if key.choices and text not in key.choices and text != key.default:
                 raise InvalidConfig(f"{key.name} is one of {', '.join(key.choices)}, not {text!r}")
             return text
 

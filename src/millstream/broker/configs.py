@@ -242,6 +242,20 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
         "Where clients are told to connect, as NAME=HOST:PORT, comma-separated; empty for where the server listens.",
     ),
     ConfigKey(
+        "allow.everyone.if.no.acl.found",
+        Kind.BOOLEAN,
+        "false",
+        "Whether Kafka clients may do everything with a resource of which no ACL speaks.",
+    ),
+    ConfigKey(
+        "authorizer.class.name",
+        Kind.STRING,
+        "",
+        "What Kafka clients may do is decided by ACLs if this is Kafka's StandardAuthorizer; empty to let all do "
+        "everything.",
+        choices=("org.apache.kafka.metadata.authorizer.StandardAuthorizer",),
+    ),
+    ConfigKey(
         "auto.create.topics.enable",
         Kind.BOOLEAN,
         "true",
@@ -465,6 +479,12 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
         Kind.STRING,
         "",
         "Users and their passwords, a line NAME:PASSWORD each; more are made with AlterUserScramCredentials.",
+    ),
+    ConfigKey(
+        "super.users",
+        Kind.STRING,
+        "",
+        "Principals that may do everything whatever the ACLs say, such as User:ada;User:grace.",
     ),
     ConfigKey(
         "transaction.max.timeout.ms",

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from millstream.broker.acl import InvalidAcl, check_principal
 from millstream.broker.configs import BROKER_CONFIGS, TOPIC_CONFIGS, check_configs, parse_value
+from millstream.broker.errors import InvalidConfig
 from millstream.storage.log import LogSettings
 
 __all__ = ["BrokerSettings", "SubscriptionSettings", "TopicSettings"]
@@ -57,6 +59,9 @@ class BrokerSettings:
         self.advertised_listeners = [one for one in advertised.split(",") if one.strip()]
         self.connections_max: int = self._value("max.connections")
         self.connections_max_idle_ms: int = self._value("connections.max.idle.ms")
+        self.authorizer: bool = bool(self._value("authorizer.class.name"))
+        self.allow_if_no_acl: bool = self._value("allow.everyone.if.no.acl.found")
+        self.super_users = _principals(self._value("super.users"))
         self.auto_create_topics: bool = self._value("auto.create.topics.enable")
         self.fsync: bool = self._value("durability") == "fsync"
         self.flush_interval_ms: int = self._value("flush.interval.ms")
@@ -101,6 +106,17 @@ class BrokerSettings:
 
     def _value(self, name: str) -> Any:
         return parse_value(BROKER_CONFIGS[name], self.text(name))
+
+
+def _principals(text: str) -> frozenset[str]:
+    """Principals behind each other, with a ; between them: the names of certificates have commas."""
+    principals = frozenset(filter(None, map(str.strip, text.split(";"))))
+    try:
+        for principal in principals:
+            check_principal(principal)
+    except InvalidAcl as error:
+        raise InvalidConfig(f"super.users: {error}") from None
+    return principals
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,20 @@
 """AddPartitionsToTxn: versions 0 to 5.
 
 From 2 on a producer that another has taken over is told PRODUCER_FENCED. From 4 on, which brokers send to each other,
-several transactions may be added to, or only looked at.
+several transactions may be added to, or only looked at; that wants CLUSTER_ACTION on the cluster, and nothing else.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from millstream.broker.acl import Operation, ResourceType
 from millstream.broker.topics import Topic
 from millstream.broker.transactions import ProducerEpoch
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending, gather, settled
+from millstream.sessions.kafka.authorization import require, require_cluster, require_topic
 from millstream.sessions.kafka.call import Call
+from millstream.sessions.kafka.error_table import code_of
 from millstream.sessions.kafka.transaction_codes import code_for_coordinator
 from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.messages.add_partitions_to_txn import (
@@ -39,9 +42,14 @@ def handle(call: Call, request: AddPartitionsToTxnRequest) -> Pending[AddPartiti
             producer_epoch=request.v3_and_below_producer_epoch,
             topics=request.v3_and_below_topics,
         )
-        return _add(call, only).then(
+        refused = _refused(call, only)
+        return (_add(call, only) if refused is None else settled(refused)).then(
             lambda results: AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results)
         )
+    try:
+        require_cluster(call, Operation.CLUSTER_ACTION)
+    except MillstreamError as error:
+        return settled(AddPartitionsToTxnResponse(error_code=code_of(error)))
     adding = [_add(call, one) for one in request.transactions]
 
     def respond(done: Sequence[Pending[list[AddPartitionsToTxnTopicResult]]]) -> AddPartitionsToTxnResponse:
@@ -55,22 +63,37 @@ def handle(call: Call, request: AddPartitionsToTxnRequest) -> Pending[AddPartiti
     return gather(adding).then(respond)
 
 
+def _refused(call: Call, asked: AddPartitionsToTxnTransaction) -> list[AddPartitionsToTxnTopicResult] | None:
+    """What a client is told that may not write in the transaction or to a topic; None if it may."""
+    try:
+        require(call, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, asked.transactional_id)
+    except MillstreamError as error:
+        return _results(asked.topics, code_of(error))
+    refused: dict[tuple[str, int], ErrorCode] = {}
+    for wanted in asked.topics:
+        try:
+            require_topic(call, Operation.WRITE, call.topic(wanted.name), wanted.name)
+        except MillstreamError as error:
+            refused.update(dict.fromkeys(((wanted.name, index) for index in wanted.partitions), code_of(error)))
+    return _not_attempted(asked.topics, refused) if refused else None
+
+
 def _add(call: Call, asked: AddPartitionsToTxnTransaction) -> Pending[list[AddPartitionsToTxnTopicResult]]:
     producers = call.broker.transactional_producers
     identity = ProducerEpoch(asked.producer_id, asked.producer_epoch)
     if asked.verify_only:
         return settled(_verified(call, asked, identity))
     places: list[tuple[Topic, int]] = []
-    unknown: set[tuple[str, int]] = set()
+    unknown: dict[tuple[str, int], ErrorCode] = {}
     for wanted in asked.topics:
         topic = call.topic(wanted.name)
         for index in wanted.partitions:
             if topic is None or not 0 <= index < len(topic.partitions):
-                unknown.add((wanted.name, index))
+                unknown[wanted.name, index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             else:
                 places.append((topic, index))
     if unknown:
-        return settled(_unknown(asked.topics, unknown))
+        return settled(_not_attempted(asked.topics, unknown))
 
     def refuse(error: MillstreamError) -> list[AddPartitionsToTxnTopicResult]:
         return _results(asked.topics, _code(call, error))
@@ -116,12 +139,13 @@ def _results(topics: Sequence[AddPartitionsToTxnTopic], code: ErrorCode) -> list
     ]
 
 
-def _unknown(
-    topics: Sequence[AddPartitionsToTxnTopic], unknown: set[tuple[str, int]]
+def _not_attempted(
+    topics: Sequence[AddPartitionsToTxnTopic], failed: Mapping[tuple[str, int], ErrorCode]
 ) -> list[AddPartitionsToTxnTopicResult]:
+    """Tell the partitions that failed why, and the others that nothing was done because of them."""
     results = _results(topics, ErrorCode.OPERATION_NOT_ATTEMPTED)
     for topic in results:
         for one in topic.results_by_partition:
-            if (topic.name, one.partition_index) in unknown:
-                one.partition_error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            place = topic.name, one.partition_index
+            one.partition_error_code = failed.get(place, one.partition_error_code)
     return results

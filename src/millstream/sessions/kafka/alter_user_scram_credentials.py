@@ -2,9 +2,11 @@
 
 from collections import Counter
 
+from millstream.broker.acl import Operation
 from millstream.broker.credentials import ScramCredential
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending, gather
+from millstream.sessions.kafka.authorization import require_cluster
 from millstream.sessions.kafka.call import Call
 from millstream.sessions.kafka.error_table import code_of
 from millstream.sessions.kafka.scram_mechanisms import HASHES
@@ -26,6 +28,11 @@ def handle(call: Call, request: AlterUserScramCredentialsRequest) -> Pending[Alt
     """Set and delete credentials; of one user all changes are made, or none if one of them makes no sense."""
     changes: list[Change] = [*request.deletions, *request.upsertions]
     results = {one.name: AlterUserScramCredentialsResult(user=one.name) for one in changes}
+    try:
+        require_cluster(call, Operation.ALTER)
+    except MillstreamError as error:
+        for result in results.values():
+            _refuse(result, code_of(error), str(error))
     for change in changes:
         _check(change, results[change.name])
     for (name, _), count in Counter((one.name, one.mechanism) for one in changes).items():

@@ -116,6 +116,11 @@ class Authentication:
         return True
 
     @property
+    def checked(self) -> bool:
+        """Whether what the client shows is compared with anything."""
+        return self._security.required
+
+    @property
     def begun(self) -> bool:
         """Whether a mechanism was chosen."""
         return self._mechanism is not None

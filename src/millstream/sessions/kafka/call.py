@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 from uuid import UUID
 
+from millstream.broker.authorizer import ANONYMOUS
 from millstream.broker.broker import Broker
 from millstream.broker.errors import UnknownTopic
 from millstream.broker.partition import Partition
@@ -54,7 +55,7 @@ class Client:
         end: ends the connection, for a reason.
         waits: what waits for more data on its behalf.
         authentication: how far it has come to show who it is; None once it is let in.
-        name: who it has shown to be, None for nobody.
+        principal: who it is to ACLs, as TYPE:NAME.
     """
 
     host: str
@@ -63,12 +64,13 @@ class Client:
     end: Callable[[str], None]
     waits: set[Wait] = field(default_factory=set)
     authentication: Authentication | None = None
-    name: str | None = None
+    principal: str = ANONYMOUS
 
     def admitted(self, name: str) -> None:
-        """It has shown who it is."""
+        """It has shown to be a user; where nobody need show that, it has only said so, and stays who it was."""
+        if self.authentication is not None and self.authentication.checked:
+            self.principal = f"User:{name}"
         self.authentication = None
-        self.name = name
 
 
 @dataclass(slots=True)

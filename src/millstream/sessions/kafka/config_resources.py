@@ -5,9 +5,11 @@ from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from millstream.broker import acl
 from millstream.broker.configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKey, Kind
 from millstream.broker.errors import InvalidConfig, UnknownTopic
 from millstream.broker.topics import Topic
+from millstream.sessions.kafka.authorization import require, require_cluster
 from millstream.sessions.kafka.call import NODE_ID, Call
 from millstream.sessions.kafka.errors import InvalidResource
 
@@ -22,6 +24,7 @@ __all__ = [
     "describe_topic",
     "refuse_duplicates",
     "repeated",
+    "require_config",
     "required",
 ]
 
@@ -104,13 +107,29 @@ def _server_synonyms(name: str, configs: dict[str, str], default: str) -> list[t
     return [*set_here, (name, default, ConfigSource.DEFAULT)]
 
 
+def require_config(call: Call, operation: acl.Operation, resource_type: int, name: str) -> None:
+    """Refuse what the client may not do with the settings of a resource; those of the server are the cluster's.
+
+    Raises:
+        NotAuthorized: the class of the resource's type.
+    """
+    if resource_type == ResourceType.TOPIC:
+        require(call, operation, acl.ResourceType.TOPIC, name)
+    elif resource_type == ResourceType.GROUP:
+        require(call, operation, acl.ResourceType.GROUP, name)
+    else:
+        require_cluster(call, operation)
+
+
 def changeable_topic(call: Call, resource_type: int, name: str) -> Topic:
     """The topic whose settings a request wants to change.
 
     Raises:
+        NotAuthorized: the client may not.
         InvalidResource: not a topic: the server's own settings are given at its start.
         UnknownTopic: there is no such topic.
     """
+    require_config(call, acl.Operation.ALTER_CONFIGS, resource_type, name)
     if resource_type == ResourceType.BROKER:
         raise InvalidResource("the server's settings are given at its start, with --set or in its --config file")
     if resource_type != ResourceType.TOPIC:

@@ -1,9 +1,11 @@
 """CreatePartitions: versions 0 to 3. Every topic asked for gets a result."""
 
+from millstream.broker.acl import Operation
 from millstream.broker.errors import InvalidPartitionCount, UnknownTopic
 from millstream.broker.topics import PARTITIONS_MAX
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending, gather, settled
+from millstream.sessions.kafka.authorization import require_topic
 from millstream.sessions.kafka.call import Call
 from millstream.sessions.kafka.create_topics import check_assignment
 from millstream.sessions.kafka.error_table import code_of
@@ -34,6 +36,7 @@ def _grow(
 ) -> Pending[None]:
     def begin() -> Pending[None]:
         topic = call.topic(asked.name)
+        require_topic(call, Operation.ALTER, topic, asked.name)
         if topic is None:
             raise UnknownTopic(f"there is no topic {asked.name}")
         present = len(topic.partitions)

@@ -6,11 +6,13 @@ From 1 on with texts of errors, from 4 on with defaults by -1, from 5 on setting
 from collections import Counter
 from typing import Final
 
+from millstream.broker.acl import Operation, ResourceType
 from millstream.broker.errors import InvalidPartitionCount, TopicExists
 from millstream.broker.topics import Topic
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending, gather, settled
 from millstream.model.topic_name import TopicName
+from millstream.sessions.kafka.authorization import may, may_with_cluster, require
 from millstream.sessions.kafka.call import NODE_ID, Call
 from millstream.sessions.kafka.config_resources import describe_topic, refuse_duplicates, required
 from millstream.sessions.kafka.error_table import code_of
@@ -48,6 +50,8 @@ def handle(call: Call, request: CreateTopicsRequest) -> Pending[CreateTopicsResp
 
 def _make(call: Call, asked: CreatableTopic, result: CreatableTopicResult, *, validate_only: bool) -> Pending[None]:
     def begin() -> Pending[Topic | None]:
+        if not may_with_cluster(call, Operation.CREATE):
+            require(call, Operation.CREATE, ResourceType.TOPIC, asked.name)
         check_topic_name(asked.name)
         if call.topic(asked.name) is not None:
             raise TopicExists(f"there is a topic {asked.name} already")
@@ -62,9 +66,15 @@ def _make(call: Call, asked: CreatableTopic, result: CreatableTopicResult, *, va
         return call.broker.topics.create(name, partitions, configs).then(_found)
 
     def answer(topic: Topic | None) -> None:
+        if not may(call, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, asked.name):
+            result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            result.num_partitions = result.replication_factor = -1
+            result.configs = None
         if topic is None:
             return
         result.topic_id = topic.id
+        if result.topic_config_error_code:
+            return
         result.configs = [
             CreatableTopicConfigs(name=one.key.name, value=one.value, read_only=False, config_source=one.source)
             for one in describe_topic(call, topic)

@@ -1,7 +1,9 @@
 """DeleteGroups: versions 0 to 2."""
 
+from millstream.broker.acl import Operation, ResourceType
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending, gather
+from millstream.sessions.kafka.authorization import require
 from millstream.sessions.kafka.call import Call
 from millstream.sessions.kafka.error_table import code_of
 from millstream.wire.kafka.messages.delete_groups import (
@@ -25,7 +27,11 @@ def handle(call: Call, request: DeleteGroupsRequest) -> Pending[DeleteGroupsResp
 
 
 def _delete(call: Call, result: DeletableGroupResult) -> Pending[None]:
+    def begin() -> Pending[None]:
+        require(call, Operation.DELETE, ResourceType.GROUP, result.group_id)
+        return call.broker.groups.delete(result.group_id)
+
     def refuse(error: MillstreamError) -> None:
         result.error_code = code_of(error)
 
-    return Pending.attempt(lambda: call.broker.groups.delete(result.group_id)).settle(lambda _: None, refuse)
+    return Pending.attempt(begin).settle(lambda _: None, refuse)

@@ -2,8 +2,10 @@
 
 from typing import Final
 
+from millstream.broker.acl import Operation
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending, gather
+from millstream.sessions.kafka.authorization import require_topic
 from millstream.sessions.kafka.call import Call
 from millstream.sessions.kafka.error_table import code_of
 from millstream.wire.kafka.error_codes import ErrorCode
@@ -44,7 +46,9 @@ def _delete(
     call: Call, name: str, asked: DeleteRecordsPartition, result: DeleteRecordsPartitionResult
 ) -> Pending[None]:
     def begin() -> Pending[int]:
-        partition = call.partition(call.topic(name), asked.partition_index)
+        topic = call.topic(name)
+        require_topic(call, Operation.DELETE, topic, name)
+        partition = call.partition(topic, asked.partition_index)
         offset = partition.log.end_offset if asked.offset == _ALL else asked.offset
         return call.broker.delete_records(partition, offset)
 

@@ -3,10 +3,13 @@
 from typing import Final
 from uuid import UUID
 
+from millstream.broker.acl import Operation, ResourceType
+from millstream.broker.authorizer import TopicNotAuthorized
 from millstream.broker.errors import UnknownTopic
 from millstream.broker.topics import Topic
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending, gather
+from millstream.sessions.kafka.authorization import may, may_with_cluster, require_topic
 from millstream.sessions.kafka.call import Call
 from millstream.sessions.kafka.error_table import code_of
 from millstream.wire.kafka.error_codes import ErrorCode
@@ -42,6 +45,8 @@ def _delete(
     call: Call, topic: Topic | None, name: str | None, topic_id: UUID, result: DeletableTopicResult
 ) -> Pending[None]:
     def begin() -> Pending[None]:
+        if not may_with_cluster(call, Operation.DELETE):
+            require_topic(call, Operation.DELETE, topic, name)
         if topic is None:
             raise UnknownTopic(f"there is no topic {name if name is not None else topic_id}")
         result.topic_id = topic.id
@@ -49,6 +54,9 @@ def _delete(
 
     def refuse(error: MillstreamError) -> None:
         result.error_code, result.error_message = code_of(error), str(error)
+        if isinstance(error, TopicNotAuthorized) and topic is not None and topic_id.int:
+            seen = may(call, Operation.DESCRIBE, ResourceType.TOPIC, topic.name.flat)
+            result.name = topic.name.flat if seen else None
         if isinstance(error, UnknownTopic) and topic_id.int:
             result.error_code = ErrorCode.UNKNOWN_TOPIC_ID
 

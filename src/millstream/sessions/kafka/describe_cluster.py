@@ -31,5 +31,5 @@ def handle(call: Call, request: DescribeClusterRequest) -> DescribeClusterRespon
         brokers=[DescribeClusterBroker(broker_id=NODE_ID, host=endpoint.host, port=endpoint.port)],
     )
     if request.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = authorized_operations.CLUSTER
+        response.cluster_authorized_operations = authorized_operations.of_cluster(call)
     return response

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
+from millstream.broker.acl import Operation
 from millstream.broker.errors import UnknownTopic
 from millstream.model.errors import MillstreamError
 from millstream.sessions.kafka.call import Call
@@ -12,6 +13,7 @@ from millstream.sessions.kafka.config_resources import (
     ResourceType,
     describe_broker,
     describe_topic,
+    require_config,
 )
 from millstream.sessions.kafka.error_table import code_of
 from millstream.sessions.kafka.errors import InvalidResource
@@ -41,6 +43,7 @@ def _result(call: Call, request: DescribeConfigsRequest, resource: DescribeConfi
         error_message=None, resource_type=resource.resource_type, resource_name=resource.resource_name
     )
     try:
+        require_config(call, Operation.DESCRIBE_CONFIGS, resource.resource_type, resource.resource_name)
         found = _settings(call, resource)
     except MillstreamError as error:
         result.error_code, result.error_message = code_of(error), str(error)

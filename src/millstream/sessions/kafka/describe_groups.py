@@ -8,11 +8,15 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final
 
+from millstream.broker.acl import Operation, ResourceType
 from millstream.broker.group import Group, GroupState
 from millstream.broker.holders import Holder
+from millstream.model.errors import MillstreamError
 from millstream.sessions.kafka import authorized_operations
+from millstream.sessions.kafka.authorization import require
 from millstream.sessions.kafka.call import Call
 from millstream.sessions.kafka.consumer_assignment import encode_assignment
+from millstream.sessions.kafka.error_table import code_of
 from millstream.sessions.kafka.holders import PROTOCOL
 from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.messages.describe_groups import (
@@ -33,11 +37,16 @@ def handle(call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse
     response = DescribeGroupsResponse(groups=groups)
     if request.include_authorized_operations:
         for group in response.groups:
-            group.authorized_operations = authorized_operations.GROUP
+            if not group.error_code:
+                group.authorized_operations = authorized_operations.of_group(call, group.group_id)
     return response
 
 
 def _described(call: Call, group_id: str) -> DescribedGroup:
+    try:
+        require(call, Operation.DESCRIBE, ResourceType.GROUP, group_id)
+    except MillstreamError as error:
+        return DescribedGroup(error_code=code_of(error), group_id=group_id)
     group = call.broker.groups.find(group_id)
     others = call.broker.holders.of(group_id, besides=PROTOCOL)
     if group is not None and group.members:

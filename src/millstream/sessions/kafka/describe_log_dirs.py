@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable
 
+from millstream.broker.acl import Operation
 from millstream.broker.topics import Topic
+from millstream.model.errors import MillstreamError
+from millstream.sessions.kafka.authorization import require_cluster
 from millstream.sessions.kafka.call import Call
 from millstream.sessions.kafka.error_table import code_of
 from millstream.wire.kafka.messages.describe_log_dirs import (
@@ -18,6 +21,10 @@ __all__ = ["handle"]
 
 def handle(call: Call, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
     """Tell the sizes of logs, all if no topic is named."""
+    try:
+        require_cluster(call, Operation.DESCRIBE)
+    except MillstreamError as error:
+        return DescribeLogDirsResponse(error_code=code_of(error))
     directory = call.broker.directory
     result = DescribeLogDirsResult(log_dir=directory.path)
     try:

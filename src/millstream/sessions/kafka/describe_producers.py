@@ -2,8 +2,10 @@
 
 from typing import Final
 
+from millstream.broker.acl import Operation
 from millstream.broker.partition import Partition
 from millstream.model.errors import MillstreamError
+from millstream.sessions.kafka.authorization import require_topic
 from millstream.sessions.kafka.call import Call
 from millstream.sessions.kafka.error_table import code_of
 from millstream.wire.kafka.messages.describe_producers import (
@@ -28,6 +30,7 @@ def handle(call: Call, request: DescribeProducersRequest) -> DescribeProducersRe
         response.topics.append(found)
         for index in dict.fromkeys(asked.partition_indexes):
             try:
+                require_topic(call, Operation.READ, topic, asked.name)
                 partition = call.partition(topic, index)
             except MillstreamError as error:
                 code = code_of(error)

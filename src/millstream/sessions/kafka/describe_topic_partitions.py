@@ -2,9 +2,11 @@
 
 from typing import Final
 
+from millstream.broker.acl import Operation, ResourceType
 from millstream.broker.topics import Topic
 from millstream.model.errors import MillstreamError
 from millstream.sessions.kafka import authorized_operations
+from millstream.sessions.kafka.authorization import may, require_topic
 from millstream.sessions.kafka.call import NODE_ID, Call
 from millstream.sessions.kafka.error_table import code_of
 from millstream.sessions.kafka.leader_epoch import LEADER_EPOCH
@@ -29,7 +31,8 @@ def handle(call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopic
     if request.topics:
         names = sorted({topic.name for topic in request.topics})
     else:
-        names = sorted(topic.name.flat for topic in call.broker.topics)
+        every = (topic.name.flat for topic in call.broker.topics)
+        names = sorted(name for name in every if may(call, Operation.DESCRIBE, ResourceType.TOPIC, name))
     left = min(max(request.response_partition_limit, 1), _PARTITIONS_MAX)
     response = DescribeTopicPartitionsResponse()
     cursor = request.cursor
@@ -38,13 +41,18 @@ def handle(call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopic
             continue
         first = cursor.partition_index if cursor is not None and name == cursor.topic_name else 0
         topic = call.topic(name)
+        try:
+            require_topic(call, Operation.DESCRIBE, topic, name)
+        except MillstreamError as error:
+            response.topics.append(DescribeTopicPartitionsResponseTopic(error_code=code_of(error), name=name))
+            continue
         if topic is None:
             response.topics.append(_missing(name))
             continue
         if not left:
             response.next_cursor = ResponseCursor(topic_name=name, partition_index=first)
             break
-        described = _described(topic, first, left)
+        described = _described(call, topic, first, left)
         response.topics.append(described)
         left -= len(described.partitions)
         after = first + len(described.partitions)
@@ -54,7 +62,7 @@ def handle(call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopic
     return response
 
 
-def _described(topic: Topic, first: int, limit: int) -> DescribeTopicPartitionsResponseTopic:
+def _described(call: Call, topic: Topic, first: int, limit: int) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name.flat,
         topic_id=topic.id,
@@ -70,7 +78,7 @@ def _described(topic: Topic, first: int, limit: int) -> DescribeTopicPartitionsR
             )
             for partition in topic.partitions[max(first, 0) : max(first, 0) + limit]
         ],
-        topic_authorized_operations=authorized_operations.TOPIC,
+        topic_authorized_operations=authorized_operations.of_topic(call, topic.name.flat),
     )
 
 

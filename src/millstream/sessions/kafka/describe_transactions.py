@@ -1,7 +1,11 @@
 """DescribeTransactions: version 0. Offsets that a transaction commits stand in no partition, and are not shown."""
 
+from millstream.broker.acl import Operation, ResourceType
 from millstream.broker.transactions import TransactionalProducer
+from millstream.model.errors import MillstreamError
+from millstream.sessions.kafka.authorization import may, require
 from millstream.sessions.kafka.call import Call
+from millstream.sessions.kafka.error_table import code_of
 from millstream.sessions.kafka.transaction_states import state_of
 from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.messages.describe_transactions import (
@@ -18,6 +22,11 @@ def handle(call: Call, request: DescribeTransactionsRequest) -> DescribeTransact
     """Describe the producers of some transactional ids, and their transactions."""
     described = []
     for name in dict.fromkeys(request.transactional_ids):
+        try:
+            require(call, Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, name)
+        except MillstreamError as error:
+            described.append(TransactionDescription(error_code=code_of(error), transactional_id=name))
+            continue
         producer = call.broker.transactional_producers.find(name)
         if producer is not None:
             described.append(_described(call, producer))
@@ -32,7 +41,7 @@ def _described(call: Call, producer: TransactionalProducer) -> TransactionDescri
     topics: dict[str, TopicData] = {}
     for topic_id, index in sorted(transaction.partitions) if transaction is not None else ():
         topic = call.broker.topics.by_id(topic_id)
-        if topic is not None:
+        if topic is not None and may(call, Operation.DESCRIBE, ResourceType.TOPIC, topic.name.flat):
             name = topic.name.flat
             topics.setdefault(name, TopicData(topic=name)).partitions.append(index)
     return TransactionDescription(

@@ -1,7 +1,11 @@
 """DescribeUserScramCredentials: version 0."""
 
+from millstream.broker.acl import Operation
 from millstream.broker.credentials import ScramCredential
+from millstream.model.errors import MillstreamError
+from millstream.sessions.kafka.authorization import require_cluster
 from millstream.sessions.kafka.call import Call
+from millstream.sessions.kafka.error_table import code_of
 from millstream.sessions.kafka.scram_mechanisms import NUMBERS
 from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.messages.describe_user_scram_credentials import (
@@ -16,6 +20,10 @@ __all__ = ["handle"]
 
 def handle(call: Call, request: DescribeUserScramCredentialsRequest) -> DescribeUserScramCredentialsResponse:
     """Tell which credentials users have, of all that have any or of those named; never the credentials."""
+    try:
+        require_cluster(call, Operation.DESCRIBE)
+    except MillstreamError as error:
+        return DescribeUserScramCredentialsResponse(error_code=code_of(error), error_message=str(error))
     kept = call.service.security.credentials.kept()
     if not request.users:
         return DescribeUserScramCredentialsResponse(results=[_result(name, kept[name]) for name in sorted(kept)])

@@ -6,9 +6,11 @@ its producer the next epoch (KIP-890), which the answer tells.
 
 from typing import Final
 
+from millstream.broker.acl import Operation, ResourceType
 from millstream.broker.transactions import ProducerEpoch
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending
+from millstream.sessions.kafka.authorization import require
 from millstream.sessions.kafka.call import Call
 from millstream.sessions.kafka.transaction_codes import code_for_coordinator
 from millstream.wire.kafka.messages.end_txn import END_TXN, EndTxnRequest, EndTxnResponse
@@ -23,6 +25,7 @@ def handle(call: Call, request: EndTxnRequest) -> Pending[EndTxnResponse]:
     identity = ProducerEpoch(request.producer_id, request.producer_epoch)
 
     def end() -> Pending[ProducerEpoch]:
+        require(call, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id)
         return call.broker.transactional_producers.end(
             request.transactional_id,
             identity,

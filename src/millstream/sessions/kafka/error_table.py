@@ -3,11 +3,17 @@
 from collections.abc import Mapping
 from typing import Final
 
+from millstream.broker import authorizer, transactions
 from millstream.broker import errors as broker
-from millstream.broker import transactions
+from millstream.broker.acl import InvalidAcl
 from millstream.broker.credentials import UnacceptableCredential, UnknownCredential
 from millstream.model.errors import IoFailed, MillstreamError
-from millstream.sessions.kafka.errors import InvalidAssignment, InvalidReplicationFactor, InvalidResource
+from millstream.sessions.kafka.errors import (
+    InvalidAssignment,
+    InvalidReplicationFactor,
+    InvalidResource,
+    SecurityDisabled,
+)
 from millstream.storage import errors as storage
 from millstream.storage.metadata import MetadataFailed
 from millstream.wire.kafka import errors as wire
@@ -39,6 +45,10 @@ _CODES: Final[Mapping[type[Exception], ErrorCode]] = {
     broker.GroupNotFound: ErrorCode.GROUP_ID_NOT_FOUND,
     broker.SubscribedToTopic: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC,
     broker.NoteTooLarge: ErrorCode.OFFSET_METADATA_TOO_LARGE,
+    authorizer.TopicNotAuthorized: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    authorizer.GroupNotAuthorized: ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    authorizer.ClusterNotAuthorized: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    authorizer.TransactionalIdNotAuthorized: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     transactions.InvalidTransactionalId: ErrorCode.INVALID_REQUEST,
     transactions.InvalidTransactionTimeout: ErrorCode.INVALID_TRANSACTION_TIMEOUT,
     transactions.InvalidTransactionState: ErrorCode.INVALID_TXN_STATE,
@@ -55,6 +65,8 @@ _CODES: Final[Mapping[type[Exception], ErrorCode]] = {
     MetadataFailed: ErrorCode.KAFKA_STORAGE_ERROR,
     UnacceptableCredential: ErrorCode.UNACCEPTABLE_CREDENTIAL,
     UnknownCredential: ErrorCode.RESOURCE_NOT_FOUND,
+    SecurityDisabled: ErrorCode.SECURITY_DISABLED,
+    InvalidAcl: ErrorCode.INVALID_REQUEST,
     InvalidResource: ErrorCode.INVALID_REQUEST,
     InvalidReplicationFactor: ErrorCode.INVALID_REPLICATION_FACTOR,
     InvalidAssignment: ErrorCode.INVALID_REPLICA_ASSIGNMENT,

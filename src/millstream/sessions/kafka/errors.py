@@ -3,12 +3,13 @@
 BrokerError
 ├── InvalidResource
 ├── InvalidReplicationFactor
-└── InvalidAssignment
+├── InvalidAssignment
+└── SecurityDisabled
 """
 
 from millstream.broker.errors import BrokerError
 
-__all__ = ["InvalidAssignment", "InvalidReplicationFactor", "InvalidResource"]
+__all__ = ["InvalidAssignment", "InvalidReplicationFactor", "InvalidResource", "SecurityDisabled"]
 
 
 class InvalidResource(BrokerError):
@@ -21,3 +22,7 @@ class InvalidReplicationFactor(BrokerError):
 
 class InvalidAssignment(BrokerError):
     """Partitions assigned by hand to servers that do not exist, or with gaps between their numbers."""
+
+
+class SecurityDisabled(BrokerError):
+    """ACLs are asked for, and the server decides by none."""

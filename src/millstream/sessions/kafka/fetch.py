@@ -13,12 +13,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from millstream.broker.acl import Operation
 from millstream.broker.partition import Partition
 from millstream.broker.topics import Topic
 from millstream.model.errors import MillstreamError
 from millstream.model.frame import Magic
 from millstream.model.pending import Pending
 from millstream.model.runtime import Timer
+from millstream.sessions.kafka.authorization import require_topic
 from millstream.sessions.kafka.call import Call
 from millstream.sessions.kafka.error_table import code_of
 from millstream.sessions.kafka.fetch_sessions import (
@@ -59,11 +61,12 @@ _RESPONSE_BYTES_MAX: Final = 55 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A partition that was asked for, found or not."""
+    """A partition that was asked for, found or not; nothing is found of what the client may not read."""
 
     wanted: Wanted
     topic: Topic | None
     partition: Partition | None
+    refused: bool = False
 
 
 def handle(call: Call, request: FetchRequest) -> FetchResponse | Pending[FetchResponse]:
@@ -86,7 +89,8 @@ def handle(call: Call, request: FetchRequest) -> FetchResponse | Pending[FetchRe
             return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         incremental = True
         wanted = session.partitions.values()
-    sources = [_found(call, one) for one in wanted]
+    guarded = call.broker.authorizer is not None
+    sources = [_found(call, one, guarded=guarded) for one in wanted]
     if call.version < _REQUEST_LIMIT_SINCE:
         # These clients always ask in the same order, so the first partition would always be served first.
         start = int.from_bytes(call.broker.runtime.random_bytes(4), "big") % max(len(sources), 1)
@@ -105,10 +109,15 @@ def _listed(request: FetchRequest) -> Iterable[Wanted]:
     return listed.values()
 
 
-def _found(call: Call, wanted: Wanted) -> _Source:
+def _found(call: Call, wanted: Wanted, *, guarded: bool) -> _Source:
     key = wanted.topic
     topics = call.broker.topics
     topic = topics.by_flat_name(key) if isinstance(key, str) else topics.by_id(key)
+    if guarded:
+        try:
+            require_topic(call, Operation.READ, topic, key if isinstance(key, str) else None)
+        except MillstreamError:
+            return _Source(wanted, None, None, refused=True)
     index = wanted.partition.partition
     known = topic is not None and 0 <= index < len(topic.partitions)
     return _Source(wanted, topic, topic.partitions[index] if topic is not None and known else None)
@@ -267,6 +276,9 @@ class _Fetch:
         data = PartitionData(partition_index=wanted.partition, high_watermark=-1, records=b"")
         if not self._committed:
             data.aborted_transactions = None
+        if source.refused:
+            data.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            return data, offset
         if partition is None or partition.deleted:
             by_id = not isinstance(source.wanted.topic, str)
             unknown_id = by_id and (source.topic is None or partition is not None)

@@ -2,8 +2,12 @@
 
 from typing import Final
 
+from millstream.broker.acl import Operation, ResourceType
+from millstream.model.errors import MillstreamError
+from millstream.sessions.kafka.authorization import require
 from millstream.sessions.kafka.call import NODE_ID, Call
-from millstream.wire.kafka.error_codes import ErrorCode
+from millstream.sessions.kafka.error_table import code_of
+from millstream.sessions.kafka.errors import InvalidResource
 from millstream.wire.kafka.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
@@ -12,29 +16,34 @@ from millstream.wire.kafka.messages.find_coordinator import (
 
 __all__ = ["handle"]
 
-_COORDINATED: Final = frozenset({0, 1})
-"""The types of key: a group, and a transactional id. Type 2 belongs to share groups."""
+_COORDINATED: Final = {0: ResourceType.GROUP, 1: ResourceType.TRANSACTIONAL_ID}
+"""The types of key. Type 2 belongs to share groups."""
 _LISTS_SINCE: Final = 4
-_REFUSAL: Final = "this server coordinates groups and transactional ids only"
 
 
 def handle(call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
     """Name the coordinator of each key."""
-    keys = request.coordinator_keys if call.version >= _LISTS_SINCE else [request.key]
-    code, text = ErrorCode.NONE, None
-    if request.key_type not in _COORDINATED:
-        code, text = ErrorCode.INVALID_REQUEST, _REFUSAL
-    node_id, host, port = (
-        (NODE_ID, call.client.endpoint.host, call.client.endpoint.port) if not code else (-1, "", -1)
-    )
+    if call.version >= _LISTS_SINCE:
+        return FindCoordinatorResponse(
+            coordinators=[_coordinator(call, request.key_type, key) for key in request.coordinator_keys]
+        )
+    only = _coordinator(call, request.key_type, request.key)
     return FindCoordinatorResponse(
-        error_code=code,
-        error_message=text,
-        node_id=node_id,
-        host=host,
-        port=port,
-        coordinators=[
-            Coordinator(key=key, node_id=node_id, host=host, port=port, error_code=code, error_message=text)
-            for key in keys
-        ],
+        error_code=only.error_code,
+        error_message=only.error_message,
+        node_id=only.node_id,
+        host=only.host,
+        port=only.port,
     )
+
+
+def _coordinator(call: Call, key_type: int, key: str) -> Coordinator:
+    kind = _COORDINATED.get(key_type)
+    try:
+        if kind is None:
+            raise InvalidResource("this server coordinates groups and transactional ids only")
+        require(call, Operation.DESCRIBE, kind, key)
+    except MillstreamError as error:
+        return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=code_of(error), error_message=str(error))
+    endpoint = call.client.endpoint
+    return Coordinator(key=key, node_id=NODE_ID, host=endpoint.host, port=endpoint.port)

@@ -3,10 +3,12 @@
 import logging
 from typing import Final
 
+from millstream.broker.acl import Operation, ResourceType
 from millstream.broker.errors import GroupHeld, MemberIdRequired
 from millstream.broker.group import Joined, Joining, Protocol
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending
+from millstream.sessions.kafka.authorization import require
 from millstream.sessions.kafka.call import Call
 from millstream.sessions.kafka.consumer_subscription import subscribed_topics
 from millstream.sessions.kafka.error_table import code_of
@@ -38,6 +40,7 @@ def handle(call: Call, request: JoinGroupRequest) -> JoinGroupResponse | Pending
         may_skip_assignment=call.version >= _SKIP_ASSIGNMENT_SINCE,
     )
     try:
+        require(call, Operation.READ, ResourceType.GROUP, request.group_id)
         _check_holders(call, request)
         joined = call.broker.groups.join(request.group_id, joining)
     except MillstreamError as error:

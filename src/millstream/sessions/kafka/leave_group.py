@@ -2,7 +2,9 @@
 
 from typing import Final
 
+from millstream.broker.acl import Operation, ResourceType
 from millstream.model.errors import MillstreamError
+from millstream.sessions.kafka.authorization import require
 from millstream.sessions.kafka.call import Call
 from millstream.sessions.kafka.error_table import code_of
 from millstream.wire.kafka.error_codes import ErrorCode
@@ -20,6 +22,10 @@ _LISTS_SINCE: Final = 3
 
 def handle(call: Call, request: LeaveGroupRequest) -> LeaveGroupResponse:
     """Let members go."""
+    try:
+        require(call, Operation.READ, ResourceType.GROUP, request.group_id)
+    except MillstreamError as error:
+        return LeaveGroupResponse(error_code=code_of(error))
     if call.version < _LISTS_SINCE:
         return LeaveGroupResponse(error_code=_leave(call, request.group_id, request.member_id, None))
     return LeaveGroupResponse(members=[_left(call, request.group_id, member) for member in request.members])

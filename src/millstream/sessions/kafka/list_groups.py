@@ -5,7 +5,9 @@ Subscriptions and groups of other protocols are listed as well: a name is one po
 
 from typing import Final
 
+from millstream.broker.acl import Operation, ResourceType
 from millstream.broker.group import GroupState
+from millstream.sessions.kafka.authorization import may, may_with_cluster
 from millstream.sessions.kafka.call import Call
 from millstream.wire.kafka.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
@@ -23,7 +25,10 @@ def handle(call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
     if types and _TYPE not in types:
         return response
     groups, others = call.broker.groups, call.broker.holders.names()
+    sees_all = may_with_cluster(call, Operation.DESCRIBE)
     for group_id in sorted({*groups.ids(), *others}):
+        if not sees_all and not may(call, Operation.DESCRIBE, ResourceType.GROUP, group_id):
+            continue
         group = groups.find(group_id)
         state = GroupState.EMPTY if group is None else group.state
         protocol_type = "" if group is None else group.protocol_type or ""

@@ -9,9 +9,11 @@ ends where the first open transaction begins.
 from collections import Counter
 from typing import Final
 
+from millstream.broker.acl import Operation
 from millstream.broker.partition import Partition
 from millstream.model.errors import MillstreamError
 from millstream.model.frame import Magic, read_frame_header
+from millstream.sessions.kafka.authorization import require_topic
 from millstream.sessions.kafka.call import Call
 from millstream.sessions.kafka.error_table import code_of
 from millstream.sessions.kafka.leader_epoch import LEADER_EPOCH, epoch_error
@@ -58,7 +60,7 @@ def _answer(
         answer.error_code = ErrorCode.INVALID_REQUEST
         return answer
     try:
-        partition = call.partition(call.topic(name), asked.partition_index)
+        partition = _partition(call, name, asked.partition_index)
         answer.error_code = epoch_error(asked.current_leader_epoch)
         if not answer.error_code:
             end = partition.end_for(committed=request.isolation_level == _READ_COMMITTED)
@@ -69,6 +71,12 @@ def _answer(
     return answer
 
 
+def _partition(call: Call, name: str, index: int) -> Partition:
+    topic = call.topic(name)
+    require_topic(call, Operation.DESCRIBE, topic, name)
+    return call.partition(topic, index)
+
+
 def _segment_starts(call: Call, name: str, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
     """The end of the log and the offsets at which its segments begin, latest first, as many as were asked for.
 
@@ -76,7 +84,7 @@ def _segment_starts(call: Call, name: str, asked: ListOffsetsPartition) -> ListO
     """
     answer = ListOffsetsPartitionResponse(partition_index=asked.partition_index)
     try:
-        partition = call.partition(call.topic(name), asked.partition_index)
+        partition = _partition(call, name, asked.partition_index)
     except MillstreamError as error:
         answer.error_code = code_of(error)
         return answer

@@ -4,7 +4,9 @@ from typing import Final
 
 import re2
 
+from millstream.broker.acl import Operation, ResourceType
 from millstream.broker.transactions import TransactionalProducer
+from millstream.sessions.kafka.authorization import may
 from millstream.sessions.kafka.call import Call
 from millstream.sessions.kafka.transaction_states import STATES, state_of
 from millstream.wire.kafka.error_codes import ErrorCode
@@ -44,6 +46,7 @@ def handle(call: Call, request: ListTransactionsRequest) -> ListTransactionsResp
             or (ids and producer.identity.id not in ids)
             or (request.duration_filter >= 0 and not _is_open_longer(producer, request.duration_filter, now_ms))
             or (pattern is not None and pattern.fullmatch(producer.transactional_id) is None)
+            or not may(call, Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, producer.transactional_id)
         ):
             continue
         response.transaction_states.append(

@@ -4,10 +4,12 @@ Version 0, which Apache Kafka kept in ZooKeeper, commits for the same group as a
 member. Version 1 may say when the offset was committed; from 10 on topics are named by id.
 """
 
+from millstream.broker.acl import Operation, ResourceType
 from millstream.broker.errors import NoteTooLarge
 from millstream.broker.offsets import Place
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending
+from millstream.sessions.kafka.authorization import require, require_topic
 from millstream.sessions.kafka.call import Call
 from millstream.sessions.kafka.error_table import code_of
 from millstream.storage.metadata import CommittedOffset
@@ -36,6 +38,8 @@ def handle(call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse | P
             answer = OffsetCommitResponsePartition(partition_index=partition.partition_index)
             answered.partitions.append(answer)
             try:
+                require(call, Operation.READ, ResourceType.GROUP, request.group_id)
+                require_topic(call, Operation.READ, topic, asked.name)
                 committed = _committed(call, partition)
                 call.partition(topic, partition.partition_index)
             except MillstreamError as error:
@@ -51,6 +55,8 @@ def handle(call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse | P
             answer.error_code = code_of(error)
         return response
 
+    if not accepted:
+        return response
     try:
         done = call.broker.groups.commit(
             request.group_id,

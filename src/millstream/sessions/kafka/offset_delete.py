@@ -1,10 +1,12 @@
 """OffsetDelete: version 0."""
 
+from millstream.broker.acl import Operation, ResourceType
 from millstream.broker.errors import GroupNotFound, SubscribedToTopic
 from millstream.broker.group import Group
 from millstream.broker.offsets import Place
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending
+from millstream.sessions.kafka.authorization import require, require_topic
 from millstream.sessions.kafka.call import Call
 from millstream.sessions.kafka.consumer_subscription import subscribed_topics
 from millstream.sessions.kafka.error_table import code_of
@@ -21,6 +23,10 @@ __all__ = ["handle"]
 def handle(call: Call, request: OffsetDeleteRequest) -> OffsetDeleteResponse | Pending[OffsetDeleteResponse]:
     """Delete a group's offsets in partitions of topics that none of its members subscribes to."""
     groups = call.broker.groups
+    try:
+        require(call, Operation.DELETE, ResourceType.GROUP, request.group_id)
+    except MillstreamError as error:
+        return OffsetDeleteResponse(error_code=code_of(error))
     group = groups.find(request.group_id)
     if group is None:
         return OffsetDeleteResponse(error_code=code_of(GroupNotFound("")))
@@ -35,6 +41,7 @@ def handle(call: Call, request: OffsetDeleteRequest) -> OffsetDeleteResponse | P
             answer = OffsetDeleteResponsePartition(partition_index=partition.partition_index)
             answered.partitions.append(answer)
             try:
+                require_topic(call, Operation.READ, topic, asked.name)
                 call.partition(topic, partition.partition_index)
                 if asked.name in subscribed:
                     raise SubscribedToTopic(f"the group subscribes to {asked.name}")

@@ -5,12 +5,16 @@ groups; from 10 on topics are named by id. From 7 on a client may insist on what
 committed an offset and is not decided, it is told to ask again.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
+from millstream.broker.acl import Operation, ResourceType
 from millstream.broker.topics import Topic
+from millstream.model.errors import MillstreamError
+from millstream.sessions.kafka.authorization import may, require, require_topic
 from millstream.sessions.kafka.call import Call
+from millstream.sessions.kafka.error_table import code_of
 from millstream.storage.metadata import CommittedOffset
 from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.messages.offset_fetch import (
@@ -26,6 +30,7 @@ from millstream.wire.kafka.messages.offset_fetch import (
 
 __all__ = ["handle"]
 
+_CODE_SINCE: Final = 2
 _GROUPS_SINCE: Final = 8
 _IDS_SINCE: Final = 10
 _UNSTABLE: Final = ErrorCode.UNSTABLE_OFFSET_COMMIT
@@ -33,10 +38,14 @@ _NOTHING: Final = CommittedOffset(offset=-1, leader_epoch=-1, note="", committed
 
 
 def handle(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
-    """Tell what groups have committed; -1 where they have not."""
+    """Tell what groups have committed, in topics that the client may describe; -1 where they have not."""
     if call.version >= _GROUPS_SINCE:
         groups = {group.group_id: group for group in request.groups}
         return OffsetFetchResponse(groups=[_group(call, request, group) for group in groups.values()])
+    try:
+        require(call, Operation.DESCRIBE, ResourceType.GROUP, request.group_id)
+    except MillstreamError as error:
+        return _refused(call, request, code_of(error))
     committed = call.broker.groups.offsets.of_group(request.group_id)
     asked: Sequence[tuple[Topic | None, str, list[int]]]
     if request.topics is None:
@@ -47,13 +56,15 @@ def handle(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
     response = OffsetFetchResponse()
     for topic, name, indexes in asked:
         found = [(index, _offset(committed, topic, index)) for index in indexes]
-        unstable = _unstable(call, request, request.group_id, topic, indexes)
+        withheld = _withheld(call, request, request.group_id, topic, name, indexes)
         response.topics.append(
             OffsetFetchResponseTopic(
                 name=name,
                 partitions=[
-                    OffsetFetchResponsePartition(partition_index=index, committed_offset=-1, error_code=_UNSTABLE)
-                    if index in unstable
+                    OffsetFetchResponsePartition(
+                        partition_index=index, committed_offset=-1, error_code=withheld[index]
+                    )
+                    if index in withheld
                     else OffsetFetchResponsePartition(
                         partition_index=index,
                         committed_offset=one.offset,
@@ -68,13 +79,37 @@ def handle(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
     return response
 
 
+def _refused(call: Call, request: OffsetFetchRequest, code: ErrorCode) -> OffsetFetchResponse:
+    """The answer to who may not see the group; the first versions have room for a code at partitions only."""
+    if call.version >= _CODE_SINCE:
+        return OffsetFetchResponse(error_code=code)
+    return OffsetFetchResponse(
+        topics=[
+            OffsetFetchResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetFetchResponsePartition(partition_index=index, committed_offset=-1, error_code=code)
+                    for index in topic.partition_indexes
+                ],
+            )
+            for topic in request.topics or ()
+        ]
+    )
+
+
 def _group(call: Call, request: OffsetFetchRequest, asked: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
-    committed = call.broker.groups.offsets.of_group(asked.group_id)
     answer = OffsetFetchResponseGroup(group_id=asked.group_id)
+    try:
+        require(call, Operation.DESCRIBE, ResourceType.GROUP, asked.group_id)
+    except MillstreamError as error:
+        answer.error_code = code_of(error)
+        return answer
+    committed = call.broker.groups.offsets.of_group(asked.group_id)
     if asked.topics is None:
         for topic, name, indexes in _all_topics(call, committed):
             found_topic = _topic(committed, topic, name, topic.id, indexes, ErrorCode.NONE)
-            answer.topics.append(_stable(found_topic, _unstable(call, request, asked.group_id, topic, indexes)))
+            withheld = _withheld(call, request, asked.group_id, topic, name, indexes)
+            answer.topics.append(_withholding(found_topic, withheld))
         return answer
     for wanted in asked.topics:
         found = call.topic(wanted.name, wanted.topic_id)
@@ -82,24 +117,31 @@ def _group(call: Call, request: OffsetFetchRequest, asked: OffsetFetchRequestGro
         code = ErrorCode.UNKNOWN_TOPIC_ID if unknown_id else ErrorCode.NONE
         indexes = wanted.partition_indexes
         wanted_topic = _topic(committed, found, wanted.name, wanted.topic_id, indexes, code)
-        answer.topics.append(_stable(wanted_topic, _unstable(call, request, asked.group_id, found, indexes)))
+        withheld = _withheld(call, request, asked.group_id, found, wanted.name, indexes)
+        answer.topics.append(_withholding(wanted_topic, withheld))
     return answer
 
 
-def _unstable(
-    call: Call, request: OffsetFetchRequest, group_id: str, topic: Topic | None, indexes: Iterable[int]
-) -> set[int]:
-    """The partitions in which a transaction is about to commit an offset, if that is to be told."""
+def _withheld(
+    call: Call, request: OffsetFetchRequest, group_id: str, topic: Topic | None, name: str, indexes: Iterable[int]
+) -> dict[int, ErrorCode]:
+    """The partitions whose offsets are not told, and why: the client may not see the topic, or, if that is to be
+    told, a transaction is about to commit one."""
+    try:
+        require_topic(call, Operation.DESCRIBE, topic, name)
+    except MillstreamError as error:
+        return dict.fromkeys(indexes, code_of(error))
     if not request.require_stable or topic is None:
-        return set()
+        return {}
     is_pending = call.broker.transactions.pending_offsets.is_pending
-    return {index for index in indexes if is_pending(group_id, (topic.id, index))}
+    return {index: _UNSTABLE for index in indexes if is_pending(group_id, (topic.id, index))}
 
 
-def _stable(topic: OffsetFetchResponseTopics, unstable: set[int]) -> OffsetFetchResponseTopics:
-    for one in topic.partitions if unstable else ():
-        if one.partition_index in unstable:
-            one.error_code, one.committed_offset, one.committed_leader_epoch, one.metadata = _UNSTABLE, -1, -1, ""
+def _withholding(topic: OffsetFetchResponseTopics, withheld: Mapping[int, ErrorCode]) -> OffsetFetchResponseTopics:
+    for one in topic.partitions if withheld else ():
+        code = withheld.get(one.partition_index)
+        if code is not None:
+            one.error_code, one.committed_offset, one.committed_leader_epoch, one.metadata = code, -1, -1, ""
     return topic
 
 
@@ -139,4 +181,8 @@ def _all_topics(
     for topic_id, index in sorted(committed):
         by_topic.setdefault(topic_id, []).append(index)
     found = ((call.broker.topics.by_id(topic_id), indexes) for topic_id, indexes in by_topic.items())
-    return [(topic, topic.name.flat, indexes) for topic, indexes in found if topic is not None]
+    return [
+        (topic, topic.name.flat, indexes)
+        for topic, indexes in found
+        if topic is not None and may(call, Operation.DESCRIBE, ResourceType.TOPIC, topic.name.flat)
+    ]

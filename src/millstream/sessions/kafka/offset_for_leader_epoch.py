@@ -1,6 +1,8 @@
 """OffsetForLeaderEpoch: versions 2 to 4. There is one epoch, so it ends where the log ends."""
 
+from millstream.broker.acl import Operation
 from millstream.model.errors import MillstreamError
+from millstream.sessions.kafka.authorization import may_with_cluster, require_topic
 from millstream.sessions.kafka.call import Call
 from millstream.sessions.kafka.error_table import code_of
 from millstream.sessions.kafka.leader_epoch import LEADER_EPOCH, epoch_error
@@ -26,8 +28,11 @@ def handle(call: Call, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderE
 
 def _end(call: Call, name: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
     answer = EpochEndOffset(partition=asked.partition)
+    topic = call.topic(name)
     try:
-        partition = call.partition(call.topic(name), asked.partition)
+        if not may_with_cluster(call, Operation.CLUSTER_ACTION):
+            require_topic(call, Operation.DESCRIBE, topic, name)
+        partition = call.partition(topic, asked.partition)
     except MillstreamError as error:
         answer.error_code = code_of(error)
         return answer

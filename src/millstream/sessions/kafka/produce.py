@@ -8,11 +8,13 @@ been added to the transaction before. From 13 on topics are named by id.
 from collections.abc import Sequence
 from typing import Final
 
+from millstream.broker.acl import Operation
 from millstream.broker.partition import Partition
 from millstream.broker.topics import Topic
 from millstream.model.errors import MillstreamError
 from millstream.model.frame import CODEC_MASK, Attributes, read_frame_header
 from millstream.model.pending import Pending, gather
+from millstream.sessions.kafka.authorization import require_topic
 from millstream.sessions.kafka.call import Call
 from millstream.sessions.kafka.old_error_codes import before_batches
 from millstream.sessions.kafka.transaction_codes import code_for_writer
@@ -53,12 +55,18 @@ def handle(call: Call, request: ProduceRequest) -> ProduceResponse | Pending[Pro
     """
     response = ProduceResponse()
     budget = InflationBudget()
+    guarded = call.broker.authorizer is not None
     waiting: list[tuple[PartitionProduceResponse, Pending[None]]] = []
     for topic_data in request.topic_data:
         topic = call.topic(topic_data.name, topic_data.topic_id)
+        refusal = _refusal(call, topic, topic_data.name) if guarded else None
         answers = []
         for data in topic_data.partition_data:
-            answer, durable = _append(call, request, topic, data, budget)
+            if refusal is not None:
+                answer, durable = PartitionProduceResponse(index=data.index), None
+                _refuse(call, answer, refusal)
+            else:
+                answer, durable = _append(call, request, topic, data, budget)
             if durable is not None:
                 waiting.append((answer, durable))
             if (
@@ -83,6 +91,15 @@ def handle(call: Call, request: ProduceRequest) -> ProduceResponse | Pending[Pro
     if len(waiting) == 1:  # as most requests are, which then need nothing gathered
         return waiting[0][1].always(lambda: _confirmed(call, response, waiting))
     return gather([durable for _, durable in waiting]).always(lambda: _confirmed(call, response, waiting))
+
+
+def _refusal(call: Call, topic: Topic | None, name: str) -> MillstreamError | None:
+    """Why the client may not write to a topic; None if it may."""
+    try:
+        require_topic(call, Operation.WRITE, topic, name)
+    except MillstreamError as error:
+        return error
+    return None
 
 
 def _append(

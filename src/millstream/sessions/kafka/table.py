@@ -9,11 +9,14 @@ from millstream.sessions.kafka import (
     add_partitions_to_txn,
     alter_configs,
     alter_user_scram_credentials,
+    create_acls,
     create_partitions,
     create_topics,
+    delete_acls,
     delete_groups,
     delete_records,
     delete_topics,
+    describe_acls,
     describe_cluster,
     describe_configs,
     describe_groups,
@@ -52,11 +55,14 @@ from millstream.wire.kafka.messages.add_partitions_to_txn import ADD_PARTITIONS_
 from millstream.wire.kafka.messages.alter_configs import ALTER_CONFIGS
 from millstream.wire.kafka.messages.alter_user_scram_credentials import ALTER_USER_SCRAM_CREDENTIALS
 from millstream.wire.kafka.messages.api_versions import API_VERSIONS
+from millstream.wire.kafka.messages.create_acls import CREATE_ACLS
 from millstream.wire.kafka.messages.create_partitions import CREATE_PARTITIONS
 from millstream.wire.kafka.messages.create_topics import CREATE_TOPICS
+from millstream.wire.kafka.messages.delete_acls import DELETE_ACLS
 from millstream.wire.kafka.messages.delete_groups import DELETE_GROUPS
 from millstream.wire.kafka.messages.delete_records import DELETE_RECORDS
 from millstream.wire.kafka.messages.delete_topics import DELETE_TOPICS
+from millstream.wire.kafka.messages.describe_acls import DESCRIBE_ACLS
 from millstream.wire.kafka.messages.describe_cluster import DESCRIBE_CLUSTER
 from millstream.wire.kafka.messages.describe_configs import DESCRIBE_CONFIGS
 from millstream.wire.kafka.messages.describe_groups import DESCRIBE_GROUPS
@@ -153,6 +159,9 @@ HANDLERS: Final[Mapping[int, Handler]] = _table(
     _served(ADD_OFFSETS_TO_TXN, add_offsets_to_txn.handle),
     _served(END_TXN, end_txn.handle),
     _served(TXN_OFFSET_COMMIT, txn_offset_commit.handle),
+    _served(DESCRIBE_ACLS, describe_acls.handle),
+    _served(CREATE_ACLS, create_acls.handle),
+    _served(DELETE_ACLS, delete_acls.handle),
     _served(DESCRIBE_CONFIGS, describe_configs.handle),
     _served(ALTER_CONFIGS, alter_configs.handle),
     _served(DESCRIBE_LOG_DIRS, describe_log_dirs.handle),

@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from typing import Final
 
+from millstream.broker.acl import Operation, ResourceType
 from millstream.broker.partition import Partition
 from millstream.broker.topics import Topic
 from millstream.broker.transactions import ProducerEpoch, TooManyTransactions, Transaction, UnknownTransactionalId
 from millstream.model.frame import FrameHeader
 from millstream.model.pending import Pending, settled
+from millstream.sessions.kafka.authorization import require
 from millstream.sessions.kafka.call import Call
 from millstream.storage.log import Appended
 from millstream.wire.kafka.messages.produce import ProduceRequest
@@ -36,6 +38,7 @@ class TransactionalWriter:
 
     Raises:
         UnknownTransactionalId: the request or the batch names no producer.
+        TransactionalIdNotAuthorized: the client may not write in its transactions.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class TransactionalWriter:
     ) -> None:
         if request.transactional_id is None or header.producer_id < 0:
             raise UnknownTransactionalId("a batch of a transaction comes without a transactional id or a producer id")
+        require(call, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id)
         self._call = call
         self._transactional_id = request.transactional_id
         self._all_replicas = request.acks == _ACKS_ALL

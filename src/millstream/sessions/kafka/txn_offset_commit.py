@@ -6,11 +6,13 @@ added to the transaction before.
 
 from typing import Final
 
+from millstream.broker.acl import Operation, ResourceType
 from millstream.broker.errors import NoteTooLarge
 from millstream.broker.offsets import Place
 from millstream.broker.transactions import ProducerEpoch
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending
+from millstream.sessions.kafka.authorization import require, require_topic
 from millstream.sessions.kafka.call import Call
 from millstream.sessions.kafka.error_table import code_of
 from millstream.sessions.kafka.transaction_codes import code_for_group
@@ -41,6 +43,9 @@ def handle(call: Call, request: TxnOffsetCommitRequest) -> TxnOffsetCommitRespon
             answer = TxnOffsetCommitResponsePartition(partition_index=partition.partition_index)
             answered.partitions.append(answer)
             try:
+                require(call, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id)
+                require(call, Operation.READ, ResourceType.GROUP, request.group_id)
+                require_topic(call, Operation.READ, topic, asked.name)
                 committed = _committed(call, partition)
                 call.partition(topic, partition.partition_index)
             except MillstreamError as error:
@@ -55,6 +60,8 @@ def handle(call: Call, request: TxnOffsetCommitRequest) -> TxnOffsetCommitRespon
             answer.error_code = code_for_group(error, call.version)
         return response
 
+    if not accepted:
+        return response
     return Pending.attempt(lambda: _commit(call, request, offsets)).settle(lambda _: response, refuse)
 
 

@@ -110,7 +110,7 @@ def test_plain(ada: Guarded) -> None:
     answer = ada.plain()
     assert (answer.error_code, answer.auth_bytes, answer.session_lifetime_ms) == (0, b"", 0)
     assert ada.metadata().brokers
-    assert ada.client.name == "ada"
+    assert ada.client.principal == "User:ada"
 
 
 @pytest.mark.parametrize(("name", "password"), [("ada", "other"), ("eve", "secret"), ("ada", ""), ("", "secret")])
