@@ -33,6 +33,8 @@ _log = logging.getLogger(__name__)
 ANONYMOUS: Final = "User:ANONYMOUS"
 """The principal of a client that has not shown who it is."""
 _EVERYBODY: Final = "User:*"
+_UNNAMED: Final = ""
+"""Stands for a resource that no ACL names: only those for all resources of its type speak of it."""
 _IMPLIED_BY: Final[Mapping[Operation, frozenset[Operation]]] = {
     Operation.DESCRIBE: frozenset({Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER}),
     Operation.DESCRIBE_CONFIGS: frozenset({Operation.ALTER_CONFIGS}),
@@ -135,7 +137,7 @@ class Authorizer:
 
         Arguments as of `may`; the operation is one that no other implies.
         """
-        if self.may(principal, host, operation, resource_type, WILDCARD):
+        if self.may(principal, host, operation, resource_type, _UNNAMED):
             return True
         allowed, denied = [], set()
         for acl in self._of_client(self.acls.of_type(resource_type), principal, host):

@@ -124,8 +124,9 @@ class ServerConfig:
             settings=broker,
             advertised=dict(parse_listen(text.strip()) for text in broker.advertised_listeners),
             token_secret=_read_secret(broker.text("pulsar.token.secret.file")),
-            # Clients of other protocols show nothing, and are not to come in where Kafka's must.
-            pinned=_pinned(broker.text("listener.pinned")) | ({"kafka"} if broker.sasl_mechanisms else set()),
+            # What Kafka's clients must show and may do holds for none of the others, who are not to come in there.
+            pinned=_pinned(broker.text("listener.pinned"))
+            | ({"kafka"} if broker.sasl_mechanisms or broker.authorizer else set()),
             tls=_tls_files(broker),
             passwords=_read_users(broker.text("sasl.users.file")),
         )

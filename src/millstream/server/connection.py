@@ -11,6 +11,7 @@ from collections import deque
 from typing import Final, Protocol, cast
 
 from millstream.model.pending import Pending
+from millstream.server.distinguished_names import distinguished_name
 from millstream.sessions.session import Buffer, Endpoint, Service
 from millstream.wire.errors import WireError
 
@@ -312,6 +313,12 @@ class FramedConnection(asyncio.BufferedProtocol):
     def room_bytes(self) -> int:
         """Bytes that may still be queued for the peer; never negative."""
         return max(ROOM_BYTES - self._transport.get_write_buffer_size() - self._ready_bytes, 0)
+
+    @property
+    def certified_name(self) -> str | None:
+        """The distinguished name in the certificate that the peer has shown; None if it has shown none."""
+        certificate = self._transport.get_extra_info("peercert")
+        return distinguished_name(certificate["subject"]) if certificate else None
 
     @property
     def reading(self) -> bool:

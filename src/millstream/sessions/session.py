@@ -42,6 +42,10 @@ class Peer(Protocol):
     def address(self) -> str:
         """The peer's address and port, for logs."""
 
+    @property
+    def certified_name(self) -> str | None:
+        """The distinguished name (RFC 2253) in the certificate that the peer has shown; None if it has shown none."""
+
     def endpoint(self, listener: str) -> Endpoint | None:
         """Where this peer is told to reach a listener of the server, by name; None if there is no such listener.
 

@@ -69,7 +69,6 @@ def _make(call: Call, asked: CreatableTopic, result: CreatableTopicResult, *, va
         if not may(call, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, asked.name):
             result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             result.num_partitions = result.replication_factor = -1
-            result.configs = None
         if topic is None:
             return
         result.topic_id = topic.id

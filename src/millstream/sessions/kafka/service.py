@@ -38,6 +38,9 @@ class KafkaService:
         if endpoint is None:
             raise RuntimeError("a connection came in on no listener")
         client = Client(peer.host, endpoint, peer.room_bytes, peer.end)
+        certified_name = peer.certified_name
+        if certified_name is not None:
+            client.principal = f"User:{certified_name}"
         security = self._shared.security
         if security.required:
             client.authentication = Authentication(security)

@@ -88,6 +88,7 @@ class Conversation:
         self.dialect = dialect
         self.host = "127.0.0.1"
         self.address = f"127.0.0.1:{40000 + next(_numbers)}"
+        self.certified_name: str | None = None
         self.pushed: list[Buffer] = []
         self.ended = ""
         self.held = 0

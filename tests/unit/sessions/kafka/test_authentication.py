@@ -246,3 +246,10 @@ def test_credentials_are_described_but_never_told(ada: Guarded) -> None:
     )
     assert [one.error_code for one in describe("bob", "eve")] == [0, ErrorCode.RESOURCE_NOT_FOUND]
     assert [one.error_code for one in describe("bob", "bob")] == [ErrorCode.DUPLICATE_RESOURCE]
+
+
+def test_who_need_not_show_who_it_is_stays_nobody() -> None:
+    talk = Guarded(mechanisms="")
+    answer = talk.plain("root", "anything")
+    assert answer.error_code == 0
+    assert talk.client.principal == "User:ANONYMOUS"

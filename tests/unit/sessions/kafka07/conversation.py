@@ -32,6 +32,7 @@ class FakePeer:
 
     host: str = "127.0.0.1"
     address: str = "127.0.0.1:5"
+    certified_name: str | None = None
     room: int = 64 * 1024 * 1024
     held: int = 0
     reading: bool = True

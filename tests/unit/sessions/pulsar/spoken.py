@@ -56,6 +56,7 @@ class Client:
     """
 
     host, address = "127.0.0.1", "127.0.0.1:5555"
+    certified_name: str | None = None
 
     def __init__(self, conversation: "Conversation") -> None:
         self._conversation = conversation
