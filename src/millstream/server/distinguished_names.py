@@ -33,6 +33,6 @@ def distinguished_name(subject: Subject) -> str:
 
 def _escaped(value: str) -> str:
     text = "".join(f"\\{character}" if character in _SPECIAL else character for character in value)
-    if text.endswith(" "):
-        text = text[:-1] + "\\ "
-    return f"\\{text}" if text.startswith(("#", " ")) else text
+    if text.startswith(("#", " ")):
+        text = f"\\{text}"
+    return text[:-1] + "\\ " if value.endswith(" ") and len(value) > 1 else text

@@ -60,6 +60,20 @@ def test_settings_are_read() -> None:
     assert config.advertised == {"kafka": Address("a", 1)}
 
 
+def test_who_may_do_everything() -> None:
+    users = "User:ada; User:CN=grace,O=Navy;"
+    assert ServerConfig.of(settings=[f"super.users={users}"]).settings.super_users == {
+        "User:ada",
+        "User:CN=grace,O=Navy",
+    }
+
+
+def test_the_kafka_listener_takes_nobody_else_where_there_are_acls() -> None:
+    authorizer = "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+    assert ServerConfig.of(settings=[authorizer]).pinned == {"kafka"}
+    assert ServerConfig.of(settings=["authorizer.class.name="]).pinned == set()
+
+
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
@@ -68,6 +82,11 @@ def test_settings_are_read() -> None:
         ("durability=maybe", "durability is one of fsync, os, not 'maybe'"),
         ("log.retention.ms=", "log.retention.ms is a number, not ''"),
         ("num.partitions=0", "num.partitions lies between 1 and"),
+        (
+            "authorizer.class.name=Mine",
+            "is one of org.apache.kafka.metadata.authorizer.StandardAuthorizer, not 'Mine'",
+        ),
+        ("super.users=User:ada;grace", "super.users: a principal is TYPE:NAME, such as User:ada, not 'grace'"),
         ("advertised.listeners=kafka", "NAME=HOST:PORT"),
         ("advertised.listeners=smtp=a:1", "the listener 'smtp' does not exist"),
     ],

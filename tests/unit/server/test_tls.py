@@ -9,13 +9,26 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 
 from millstream.server.config import ServerConfig
 from millstream.server.errors import BadSetting
 from millstream.server.server import Server
 from millstream.server.tls import HANDSHAKE_REFUSED, Tls, TlsFiles
+from millstream.wire.kafka.error_codes import ErrorCode
+from millstream.wire.kafka.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest
 from tests.support.certificates import Certificates, make_certificates
 from tests.unit.server.test_opening import NAMES, QUESTION, SOON, Peer, connected, run, serving
+
+EVERY_ACL = DescribeAclsRequest(
+    resource_type_filter=1,
+    resource_name_filter=None,
+    pattern_type_filter=1,
+    principal_filter=None,
+    host_filter=None,
+    operation=1,
+    permission_type=1,
+)
 
 
 @pytest.fixture(scope="module")
@@ -162,6 +175,32 @@ def test_clients_show_certificates_if_they_are_asked(
 
     run(test())
     assert caplog.text.count("no TLS handshake") == 2
+
+
+@pytest.mark.parametrize("plain_loop", [False, True])
+def test_a_certificate_says_who_a_client_is(tmp_path: Path, certificates: Certificates, plain_loop: bool) -> None:
+    """Inside TLS the super user may ask for ACLs; without a certificate nobody is a user at all."""
+    name = x509.load_pem_x509_certificate(Path(certificates.client).read_bytes()).subject.rfc4514_string()
+    settings = (
+        *certificates.settings,
+        "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        f"super.users=User:{name}",
+    )
+    question = b"".join(DESCRIBE_ACLS.encode_request(1, 7, "test", EVERY_ACL))
+
+    async def code(server: Server, client: str) -> int:
+        async with secured(server, "kafka", context_of(certificates, client)) as peer:
+            peer.say(question)
+            _, response = DESCRIBE_ACLS.decode_response(1, memoryview(await peer.answer()))
+            return int(response.error_code)
+
+    async def test() -> None:
+        async with serving(tmp_path, *settings, f"tls.client.ca.file={certificates.authority}") as server:
+            assert await code(server, certificates.client_both) == ErrorCode.NONE
+        async with serving(tmp_path, *settings) as server:
+            assert await code(server, certificates.client_both) == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+    run(test(), plain=plain_loop)
 
 
 def test_who_shakes_no_hands(tmp_path: Path, certificates: Certificates, caplog: pytest.LogCaptureFixture) -> None:
