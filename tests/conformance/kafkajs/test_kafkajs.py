@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from millstream.broker.configs import TOPIC_CONFIGS
 from tests.conformance.kafkajs.conftest import SCENARIO_TIMEOUT_S, Scenarios
 from tests.support.sample_records import samples
-from tests.support.server_process import ServerProcess
+from tests.support.server_process import ServerProcess, serving
 
 Unique = Callable[[str], str]
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
@@ -76,3 +77,13 @@ def test_admin(scenarios: Scenarios, broker: ServerProcess, unique: Unique, scen
     defaults = {name: key.default for name, key in TOPIC_CONFIGS.items()}
     names = {"topic": unique("kjs"), "group": unique("kjs-group")}
     scenarios(broker.kafka, "admin", scenario, **names, defaults=defaults)
+
+
+def test_acls(scenarios: Scenarios, broker: ServerProcess, tmp_path: Path, unique: Unique) -> None:
+    settings = [
+        "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users=User:ANONYMOUS",
+    ]
+    with serving(str(tmp_path / "data"), settings=settings) as server:
+        scenarios(server.kafka, "acls", "administered", topic=unique("kjs"))
+    scenarios(broker.kafka, "acls", "refused", topic=unique("kjs"))

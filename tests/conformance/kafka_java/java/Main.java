@@ -7,6 +7,7 @@ public final class Main {
     }
 
     private static final Map<String, Play> PLAYS = Map.ofEntries(
+            Map.entry("acls", Acls::acls),
             Map.entry("commit-and-abort", Transactions::commitAndAbort),
             Map.entry("epochs-grow", Transactions::epochsGrow),
             Map.entry("many", Transactions::many),

@@ -26,7 +26,13 @@ final class Scenario implements AutoCloseable {
     Scenario(String address, String stem) {
         this.address = address;
         this.stem = stem;
-        admin = Admin.create(Map.of("bootstrap.servers", address));
+        admin = admin(Map.of());
+    }
+
+    Admin admin(Map<String, Object> more) {
+        Map<String, Object> settings = new HashMap<>(more);
+        settings.put("bootstrap.servers", address);
+        return Admin.create(settings);
     }
 
     String name(String what) {
@@ -58,6 +64,10 @@ final class Scenario implements AutoCloseable {
     }
 
     KafkaConsumer<String, String> consumer(String group, String isolation) {
+        return consumer(group, isolation, Map.of());
+    }
+
+    KafkaConsumer<String, String> consumer(String group, String isolation, Map<String, Object> more) {
         Map<String, Object> settings = new HashMap<>();
         settings.put("bootstrap.servers", address);
         settings.put("group.id", name(group));
@@ -66,6 +76,7 @@ final class Scenario implements AutoCloseable {
         settings.put("auto.offset.reset", "earliest");
         settings.put("key.deserializer", StringDeserializer.class);
         settings.put("value.deserializer", StringDeserializer.class);
+        settings.putAll(more);
         return new KafkaConsumer<>(settings);
     }
 
