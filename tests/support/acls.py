@@ -79,8 +79,15 @@ def rule(
     return AclBinding(kind, name, pattern, f"User:{user}", "*", operation, permission)
 
 
-def allow(server: ServerProcess, user: str, operation: AclOperation, kind: ResourceType, name: str) -> None:
+def allow(
+    server: ServerProcess,
+    user: str,
+    operation: AclOperation,
+    kind: ResourceType,
+    name: str,
+    pattern: ResourcePatternType = ResourcePatternType.LITERAL,
+) -> None:
     """Have root let a user do something."""
     admin = AdminClient(config(server, "root"))
-    for done in admin.create_acls([rule(user, operation, kind, name)]).values():
+    for done in admin.create_acls([rule(user, operation, kind, name, pattern)]).values():
         done.result(ANSWER_S)

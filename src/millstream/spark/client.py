@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, Final
 from uuid import UUID
 
+from millstream.spark.access import check_access
 from millstream.spark.connections import Connections, address_of, error_name
 from millstream.spark.errors import BrokerUnreachable, CommitRefused, DataLost, TopicMissing
 from millstream.spark.servers import Servers
@@ -114,6 +115,7 @@ class Client:
 
     Raises (every method):
         AuthenticationFailed, BadOption, BrokerUnreachable: as for `Connections`.
+        AccessDenied: the user may not do that.
         TopicMissing: a topic or partition that was asked for does not exist.
     """
 
@@ -233,6 +235,8 @@ class Client:
                 codes.add(part.error_code)
                 found[topic.name][part.partition_index] = part.committed_offset
         codes -= {0, *_NOT_THERE}
+        for code in codes:
+            check_access(code, "READ", topic=", ".join(sorted(topics)), group=group)
         if codes:
             raise BrokerUnreachable(f"the position of group {group!r} cannot be read: {error_name(codes.pop())}")
         return found
@@ -258,6 +262,8 @@ class Client:
         codes = {part.error_code for topic in answer.topics for part in topic.partitions} - {0}
         if codes:
             self._coordinators.pop(group, None)
+            for code in codes:
+                check_access(code, "READ", topic=", ".join(sorted(offsets)), group=group)
             names = ", ".join(sorted(map(error_name, codes)))
             raise CommitRefused(f"group {group!r} does not take positions: {names}; take another kafka.group.id")
 
@@ -305,12 +311,14 @@ class Client:
             answer = self._ask_any(FIND_COORDINATOR, FindCoordinatorRequest(coordinator_keys=[group]))
             found = answer.coordinators[0] if answer.coordinators else None
             if found is None or found.error_code:
+                check_access(found.error_code if found is not None else 0, "READ", group=group)
                 reason = error_name(found.error_code) if found is not None else "no answer"
                 raise BrokerUnreachable(f"no broker keeps the position of group {group!r}: {reason}")
             self._coordinators[group] = address_of(found.host, found.port)
         return self._coordinators[group]
 
     def _missing(self, name: str, code: int) -> TopicMissing | BrokerUnreachable:
+        check_access(code, "READ", topic=name)
         where = ",".join(self._connections.servers)
         if code in _NOT_THERE:
             return TopicMissing(f"there is no topic {name!r} at {where}; change the option subscribe, or create it")

@@ -1,6 +1,7 @@
 """Errors of the Spark source, each with a message of one line that names what to change.
 
     SparkSourceError
+    ├── AccessDenied         a broker with ACLs does not let the user do what is wanted
     ├── AuthenticationFailed a broker does not let one in, or its certificate is not trusted
     ├── BadOption            an option is missing, unknown or makes no sense
     ├── BadSchema            a schema of values is none, has no columns in Spark, or is not registered
@@ -30,6 +31,7 @@ They cross from Python workers to Spark as text; Spark puts a traceback before i
 from millstream.model.errors import MillstreamError
 
 __all__ = [
+    "AccessDenied",
     "AuthenticationFailed",
     "BadOption",
     "BadSchema",
@@ -58,6 +60,10 @@ __all__ = [
 
 class SparkSourceError(MillstreamError):
     """Base of the errors of this package."""
+
+
+class AccessDenied(SparkSourceError):
+    """A broker does not let the user do what is wanted: a right is missing."""
 
 
 class AuthenticationFailed(SparkSourceError):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from millstream.spark.access import check_access
 from millstream.spark.client import EARLIEST, LATEST, Client, Topic
 from millstream.spark.connections import Connections, error_name
 from millstream.spark.errors import JobError
@@ -77,6 +78,7 @@ def ensure_topic(servers: str | Servers, name: str, partitions: int, *, exactly:
         exactly: whether it must not have more.
 
     Raises:
+        AccessDenied: the user may not make it.
         JobError: it has another number of partitions, or cannot be made.
         BrokerUnreachable: nobody answers.
     """
@@ -95,6 +97,7 @@ def ensure_topic(servers: str | Servers, name: str, partitions: int, *, exactly:
     with Connections(servers) as connections:
         request = CreateTopicsRequest(topics=[wanted], timeout_ms=_TIMEOUT_MS)
         [result] = connections.ask_any(CREATE_TOPICS, _CREATE_VERSION, request).topics
+    check_access(result.error_code, "CREATE", topic=name)
     if result.error_code not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
         reason = result.error_message or error_name(result.error_code)
         raise JobError(f"the topic {name!r} cannot be made at {servers}: {reason}; make it, or write to another one")

@@ -25,7 +25,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from millstream.spark.client import EARLIEST, LATEST, Client, Topic
-from millstream.spark.errors import BrokerUnreachable, CommitRefused, DataLost
+from millstream.spark.errors import AccessDenied, BrokerUnreachable, CommitRefused, DataLost
 from millstream.spark.read.offsets import Json, from_json, limited, report_loss, rows_between, to_json
 from millstream.spark.read.options import ReadOptions
 from millstream.spark.read.planning import plan
@@ -249,7 +249,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         try:
             self._client.commit(self._options.group, offsets)
             self._shown = offsets
-        except (BrokerUnreachable, CommitRefused) as error:
+        except (AccessDenied, BrokerUnreachable, CommitRefused) as error:
             _log.warning("how far the query has come is not shown: %s", error)
 
 

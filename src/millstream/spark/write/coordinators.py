@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from enum import IntEnum
 from typing import Any, Final
 
+from millstream.spark.access import check_access
 from millstream.spark.connections import Connections, address_of, error_name
 from millstream.spark.errors import BrokerUnreachable, WriteRefused
 from millstream.spark.write.patience import Patience
@@ -54,6 +55,7 @@ class Coordinators:
         """Where a coordinator is, asked for once.
 
         Raises:
+            AccessDenied: the user may not use it.
             BrokerUnreachable: nobody knows at the moment.
             WriteRefused: there is none.
         """
@@ -62,6 +64,8 @@ class Coordinators:
             request = FindCoordinatorRequest(key=key, key_type=kind)
             answer = self.connections.ask_any(FIND_COORDINATOR, _VERSION, request)
             if answer.error_code:
+                operation = "WRITE" if kind is Kind.TRANSACTION else "READ"
+                check_access(answer.error_code, operation, group=key, transactional_id=key)
                 where = ",".join(self.connections.servers)
                 what = f"{where} names no coordinator for {key!r}: {error_name(answer.error_code)}"
                 if answer.error_code in BUSY:

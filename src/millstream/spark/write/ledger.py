@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from millstream.spark.access import check_access
 from millstream.spark.connections import error_name
 from millstream.spark.errors import WriteRefused
 from millstream.spark.write.coordinators import Coordinators, Kind
@@ -195,6 +196,7 @@ class Ledger:
         )
         answer = self._ask(group, OFFSET_FETCH, _FETCH_VERSION, request, _fetch_codes)
         code = next((code for code in _fetch_codes(answer) if code and code not in _GONE), 0)
+        check_access(code, "READ", group=group)
         if code:
             raise WriteRefused(
                 f"the broker does not give the ledger of the sink, group {group!r}: {error_name(code)}"
@@ -225,6 +227,7 @@ class Ledger:
                 "the broker's setting offset.metadata.max.bytes is too small for the ledger of the sink: "
                 "it takes 4096, which is the default"
             )
+        check_access(code, "READ", topic=", ".join(by_topic), group=group)
         if code:
             raise WriteRefused(
                 f"the broker does not take the ledger of the sink, group {group!r}: {error_name(code)}; "

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from millstream.spark.access import check_access
 from millstream.spark.connections import Connections, error_name
 from millstream.spark.errors import BrokerUnreachable, TransactionLost, WriteRefused
 from millstream.spark.write.batches import Batch
@@ -69,6 +70,7 @@ class Producer:
 
         Raises:
             WriteRefused, TransactionLost: a broker refuses one.
+            AccessDenied: the user may not write it.
             BrokerUnreachable: it is not to be reached for too long.
             TopicMissing: a topic is gone.
         """
@@ -168,6 +170,7 @@ class Producer:
                 f"{where} takes no batch of {len(batch.data)} bytes ({batch.record_count} records): take less for "
                 "kafka.batch.size, or raise max.message.bytes of the topic"
             )
+        check_access(code, "WRITE", topic=batch.topic, transactional_id=self._transactional_id or "")
         reason = f" ({answer.error_message})" if answer.error_message else ""
         raise WriteRefused(f"{where} does not take a batch: {error_name(code)}{reason}")
 

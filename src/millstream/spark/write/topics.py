@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from millstream.spark.access import check_access
 from millstream.spark.connections import Connections, address_of, error_name
 from millstream.spark.errors import BrokerUnreachable, TopicMissing
 from millstream.spark.write.patience import Patience
@@ -27,6 +28,7 @@ class Topics:
 
     Raises (every method):
         BrokerUnreachable: no broker answers, or none has a partition.
+        AccessDenied: the user may not write to one.
         TopicMissing: a topic does not exist, and is not created.
     """
 
@@ -67,6 +69,7 @@ class Topics:
             problem: TopicMissing | BrokerUnreachable | None = None
             for topic in answer.topics:
                 leaders = {part.partition_index: brokers.get(part.leader_id, "") for part in topic.partitions}
+                check_access(topic.error_code, "WRITE (or, if it is new, CREATE)", topic=topic.name)
                 if topic.error_code in _NOT_THERE:
                     problem = self._missing(topic.name, topic.error_code)
                     if creation.is_over() or topic.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
@@ -96,5 +99,4 @@ class Topics:
 _NOT_THERE: Final = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.INVALID_TOPIC_EXCEPTION,
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
 }

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from millstream.spark.access import check_access
 from millstream.spark.connections import error_name
 from millstream.spark.errors import BadOption, BrokerUnreachable, TransactionLost, WriteRefused
 from millstream.spark.write.coordinators import BUSY, Coordinators, Kind
@@ -110,6 +111,7 @@ class Transactions:
                 f"kafka.transaction.timeout.ms: the broker allows no transactions of {timeout_ms} ms; take less, or "
                 "raise its setting transaction.max.timeout.ms"
             )
+        check_access(answer.error_code, "WRITE", transactional_id=name)
         if answer.error_code:
             raise WriteRefused(
                 f"the broker does not begin a transaction: {error_name(answer.error_code)}; with the option "
@@ -123,6 +125,7 @@ class Transactions:
         answer = self._coordinators.ask(
             Kind.TRANSACTION, "", INIT_PRODUCER_ID, _INIT_VERSION, request, lambda answer: [answer.error_code]
         )
+        check_access(answer.error_code, "IDEMPOTENT_WRITE")
         if answer.error_code:
             raise WriteRefused(f"the broker gives no producer id: {error_name(answer.error_code)}")
         return answer.producer_id, answer.producer_epoch
@@ -159,6 +162,7 @@ class Transactions:
         for topic in answer.results_by_topic_v3_and_below:
             for part in topic.results_by_partition:
                 code = part.partition_error_code
+                check_access(code, "WRITE", topic=topic.name, transactional_id=name)
                 if code in _LOST:
                     raise TransactionLost(f"the transaction {name!r} has ended: {error_name(code)}; {WHY_LOST}")
                 if code and code != ErrorCode.OPERATION_NOT_ATTEMPTED:
@@ -235,6 +239,7 @@ class Transactions:
             return Ended.ABORTED
         if code == ErrorCode.INVALID_PRODUCER_ID_MAPPING:
             return Ended.FORGOTTEN
+        check_access(code, "WRITE", transactional_id=name)
         raise WriteRefused(f"the broker does not end the transaction {name!r}: {error_name(code)}")
 
     def sweep(self, timeout_ms: int) -> int:
