@@ -1,6 +1,8 @@
 """DeleteAcls: versions 1 to 3."""
 
-from millstream.broker.acl import Acl, Operation
+from typing import Final
+
+from millstream.broker.acl import Acl, InvalidAcl, Operation
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending, settled
 from millstream.sessions.kafka.acl_codes import (
@@ -22,6 +24,9 @@ from millstream.wire.kafka.messages.delete_acls import (
 
 __all__ = ["handle"]
 
+_FILTERS_MAX: Final = 1000
+"""Filters in one request: each is compared with every ACL, and may have all of them in its part of the answer."""
+
 
 def handle(call: Call, request: DeleteAclsRequest) -> Pending[DeleteAclsResponse]:
     """Delete the ACLs that filters mean, and tell which they were; answered once that lasts."""
@@ -30,6 +35,8 @@ def handle(call: Call, request: DeleteAclsRequest) -> Pending[DeleteAclsResponse
 
     def delete() -> Pending[None]:
         acls = acls_for(call, Operation.ALTER)
+        if len(request.filters) > _FILTERS_MAX:
+            raise InvalidAcl(f"{len(request.filters)} filters in one request, where {_FILTERS_MAX} are allowed")
         for wanted, result in zip(request.filters, response.filter_results, strict=True):
             try:
                 found = acls.matching(filter_of(wanted))

@@ -61,12 +61,17 @@ _RESPONSE_BYTES_MAX: Final = 55 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A partition that was asked for, found or not; nothing is found of what the client may not read."""
+    """A partition that was asked for, found or not."""
 
     wanted: Wanted
     topic: Topic | None
     partition: Partition | None
-    refused: bool = False
+
+
+class _Refused(_Source):
+    """A partition that the client may not read; nothing is found of it."""
+
+    __slots__ = ()
 
 
 def handle(call: Call, request: FetchRequest) -> FetchResponse | Pending[FetchResponse]:
@@ -89,8 +94,8 @@ def handle(call: Call, request: FetchRequest) -> FetchResponse | Pending[FetchRe
             return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         incremental = True
         wanted = session.partitions.values()
-    guarded = call.broker.authorizer is not None
-    sources = [_found(call, one, guarded=guarded) for one in wanted]
+    find = _found if call.broker.authorizer is None else _found_if_readable
+    sources = [find(call, one) for one in wanted]
     if call.version < _REQUEST_LIMIT_SINCE:
         # These clients always ask in the same order, so the first partition would always be served first.
         start = int.from_bytes(call.broker.runtime.random_bytes(4), "big") % max(len(sources), 1)
@@ -109,15 +114,20 @@ def _listed(request: FetchRequest) -> Iterable[Wanted]:
     return listed.values()
 
 
-def _found(call: Call, wanted: Wanted, *, guarded: bool) -> _Source:
+def _found_if_readable(call: Call, wanted: Wanted) -> _Source:
+    found = _found(call, wanted)
+    name = wanted.topic if isinstance(wanted.topic, str) else None
+    try:
+        require_topic(call, Operation.READ, found.topic, name)
+    except MillstreamError:
+        return _Refused(wanted, None, None)
+    return found
+
+
+def _found(call: Call, wanted: Wanted) -> _Source:
     key = wanted.topic
     topics = call.broker.topics
     topic = topics.by_flat_name(key) if isinstance(key, str) else topics.by_id(key)
-    if guarded:
-        try:
-            require_topic(call, Operation.READ, topic, key if isinstance(key, str) else None)
-        except MillstreamError:
-            return _Source(wanted, None, None, refused=True)
     index = wanted.partition.partition
     known = topic is not None and 0 <= index < len(topic.partitions)
     return _Source(wanted, topic, topic.partitions[index] if topic is not None and known else None)
@@ -276,10 +286,10 @@ class _Fetch:
         data = PartitionData(partition_index=wanted.partition, high_watermark=-1, records=b"")
         if not self._committed:
             data.aborted_transactions = None
-        if source.refused:
-            data.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            return data, offset
         if partition is None or partition.deleted:
+            if isinstance(source, _Refused):
+                data.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                return data, offset
             by_id = not isinstance(source.wanted.topic, str)
             unknown_id = by_id and (source.topic is None or partition is not None)
             data.error_code = ErrorCode.UNKNOWN_TOPIC_ID if unknown_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -97,6 +97,9 @@ def test_what_makes_no_sense_is_told_one_by_one() -> None:
     results = talk.ask(DELETE_ACLS, DeleteAclsRequest(filters=filters)).filter_results
     assert [result.error_code for result in results] == [refused, 0]
     assert create(talk) == []
+    many = DeleteAclsRequest(filters=[wanted(DeleteAclsFilter)] * 1001)
+    assert {result.error_code for result in talk.ask(DELETE_ACLS, many).filter_results} == {refused}
+    assert described(talk)
 
 
 def test_where_there_are_none() -> None:
