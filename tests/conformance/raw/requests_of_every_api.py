@@ -15,8 +15,10 @@ from millstream.wire.kafka.messages.alter_user_scram_credentials import (
     ScramCredentialDeletion,
 )
 from millstream.wire.kafka.messages.api_versions import ApiVersionsRequest
+from millstream.wire.kafka.messages.create_acls import AclCreation, CreateAclsRequest
 from millstream.wire.kafka.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from millstream.wire.kafka.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from millstream.wire.kafka.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from millstream.wire.kafka.messages.delete_groups import DeleteGroupsRequest
 from millstream.wire.kafka.messages.delete_records import (
     DeleteRecordsPartition,
@@ -24,6 +26,7 @@ from millstream.wire.kafka.messages.delete_records import (
     DeleteRecordsTopic,
 )
 from millstream.wire.kafka.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from millstream.wire.kafka.messages.describe_acls import DescribeAclsRequest
 from millstream.wire.kafka.messages.describe_cluster import DescribeClusterRequest
 from millstream.wire.kafka.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from millstream.wire.kafka.messages.describe_groups import DescribeGroupsRequest
@@ -78,6 +81,8 @@ from tests.conformance.raw.log_client import batch_of, produce_request
 __all__ = ["requests_by_key"]
 
 _TOPIC: Final = 2
+_READ: Final = 3
+_ALLOW: Final = 3
 
 
 def requests_by_key(topic: str, topic_id: UUID, fresh: str) -> dict[int, Any]:
@@ -100,6 +105,14 @@ def requests_by_key(topic: str, topic_id: UUID, fresh: str) -> dict[int, Any]:
     commits = OffsetCommitRequestTopic(name=topic, topic_id=topic_id, partitions=[committed])
     epoch_end = OffsetForLeaderPartition(partition=0, leader_epoch=0)
     described = DescribeConfigsResource(resource_type=_TOPIC, resource_name=topic, configuration_keys=None)
+    granted = AclCreation(
+        resource_type=_TOPIC,
+        resource_name=topic,
+        principal="User:ada",
+        host="*",
+        operation=_READ,
+        permission_type=_ALLOW,
+    )
     replaced = alter_configs.AlterConfigsResource(resource_type=_TOPIC, resource_name=topic)
     changed = incremental_alter_configs.AlterConfigsResource(resource_type=_TOPIC, resource_name=topic)
     offsets_of = OffsetFetchRequestGroup(
@@ -135,6 +148,11 @@ def requests_by_key(topic: str, topic_id: UUID, fresh: str) -> dict[int, Any]:
         21: DeleteRecordsRequest(topics=[DeleteRecordsTopic(name=topic, partitions=[DeleteRecordsPartition()])]),
         22: InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0),
         23: OffsetForLeaderEpochRequest(topics=[OffsetForLeaderTopic(topic=topic, partitions=[epoch_end])]),
+        29: DescribeAclsRequest(resource_type_filter=_TOPIC, operation=_READ, permission_type=_ALLOW),
+        30: CreateAclsRequest(creations=[granted]),
+        31: DeleteAclsRequest(
+            filters=[DeleteAclsFilter(resource_type_filter=_TOPIC, operation=_READ, permission_type=_ALLOW)]
+        ),
         32: DescribeConfigsRequest(resources=[described]),
         33: alter_configs.AlterConfigsRequest(resources=[replaced]),
         35: DescribeLogDirsRequest(topics=None),

@@ -21,7 +21,7 @@ from tests.unit.wire.kafka.samples import kafka_4_versions
 APIS = {key: handler.api for key, handler in HANDLERS.items()}
 ISSUE_APIS = (
     "0 1 2 3 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 28 "
-    "32 33 35 36 37 42 44 47 50 51 60 61 65 66 75"  # those that must be there
+    "29 30 31 32 33 35 36 37 42 44 47 50 51 60 61 65 66 75"  # those that must be there
 )
 UNKNOWN = {
     "Heartbeat": {ErrorCode.UNKNOWN_MEMBER_ID},
@@ -39,9 +39,13 @@ UNKNOWN = {
     "AddOffsetsToTxn": {ErrorCode.INVALID_PRODUCER_ID_MAPPING},
     "EndTxn": {ErrorCode.INVALID_PRODUCER_ID_MAPPING},
     "TxnOffsetCommit": {ErrorCode.INVALID_PRODUCER_ID_MAPPING},
+    "DescribeAcls": {ErrorCode.SECURITY_DISABLED},
+    "CreateAcls": {ErrorCode.SECURITY_DISABLED},
+    "DeleteAcls": {ErrorCode.SECURITY_DISABLED},
     "DescribeTransactions": {ErrorCode.TRANSACTIONAL_ID_NOT_FOUND},
 }
-"""Errors that are right for a group, a topic or a transactional id that does not exist, or has grown already."""
+"""Errors that are right for a group, a topic or a transactional id that does not exist, or has grown already; and
+where there are no ACLs."""
 
 WHO = ApiVersionsRequest(client_software_name="raw", client_software_version="1")
 
