@@ -90,8 +90,11 @@ class Authorizer:
         self._super_users = super_users
         self._allow_if_none = allow_if_none
         self._remembered = lru_cache(_DECISIONS_MAX)(self._decide)
+        self._remembered_somewhere = lru_cache(_DECISIONS_MAX)(self._decide_somewhere)
         self._refused: set[tuple[str, str, Operation, ResourceType, str]] = set()
         acls.changed = self._forget
+        if not (super_users or allow_if_none or list(acls)):
+            _log.warning("nobody may do anything, not even make ACLs: see the setting super.users")
 
     def may(self, principal: str, host: str, operation: Operation, resource_type: ResourceType, name: str) -> bool:
         """Whether a client may do something with a resource.
@@ -137,6 +140,14 @@ class Authorizer:
 
         Arguments as of `may`; the operation is one that no other implies.
         """
+        return self._remembered_somewhere(principal, host, operation, resource_type)
+
+    def _forget(self) -> None:
+        self._remembered.cache_clear()
+        self._remembered_somewhere.cache_clear()
+        self._refused.clear()
+
+    def _decide_somewhere(self, principal: str, host: str, operation: Operation, resource_type: ResourceType) -> bool:
         if self.may(principal, host, operation, resource_type, _UNNAMED):
             return True
         allowed, denied = [], set()
@@ -154,10 +165,6 @@ class Authorizer:
             if not named and denied.isdisjoint(prefixes):
                 return True
         return False
-
-    def _forget(self) -> None:
-        self._remembered.cache_clear()
-        self._refused.clear()
 
     def _decide(
         self, principal: str, host: str, operation: Operation, resource_type: ResourceType, name: str

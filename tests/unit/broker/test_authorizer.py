@@ -64,6 +64,15 @@ def test_where_no_acl_speaks_of_a_resource_everybody_may_if_so_set() -> None:
     assert not decider.may(ADA, WRITE)
 
 
+def test_an_operator_who_has_shut_everybody_out_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    acls = Decider().acls
+    for super_users, allow_if_none in ((frozenset({ROOT}), False), (frozenset[str](), True)):
+        Authorizer(acls, super_users, allow_if_none=allow_if_none)
+    assert not caplog.text
+    Authorizer(acls, frozenset())
+    assert "see the setting super.users" in caplog.text
+
+
 def test_only_what_is_allowed() -> None:
     decider = Decider([allow(READ)])
     assert decider.may(ADA, READ)
