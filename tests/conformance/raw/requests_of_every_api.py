@@ -104,17 +104,6 @@ def requests_by_key(topic: str, topic_id: UUID, fresh: str) -> dict[int, Any]:
     committed = OffsetCommitRequestPartition(partition_index=0, committed_offset=1, committed_metadata="note")
     commits = OffsetCommitRequestTopic(name=topic, topic_id=topic_id, partitions=[committed])
     epoch_end = OffsetForLeaderPartition(partition=0, leader_epoch=0)
-    described = DescribeConfigsResource(resource_type=_TOPIC, resource_name=topic, configuration_keys=None)
-    granted = AclCreation(
-        resource_type=_TOPIC,
-        resource_name=topic,
-        principal="User:ada",
-        host="*",
-        operation=_READ,
-        permission_type=_ALLOW,
-    )
-    replaced = alter_configs.AlterConfigsResource(resource_type=_TOPIC, resource_name=topic)
-    changed = incremental_alter_configs.AlterConfigsResource(resource_type=_TOPIC, resource_name=topic)
     offsets_of = OffsetFetchRequestGroup(
         group_id=fresh, topics=[OffsetFetchRequestTopics(name=topic, topic_id=topic_id, partition_indexes=[0])]
     )
@@ -148,17 +137,11 @@ def requests_by_key(topic: str, topic_id: UUID, fresh: str) -> dict[int, Any]:
         21: DeleteRecordsRequest(topics=[DeleteRecordsTopic(name=topic, partitions=[DeleteRecordsPartition()])]),
         22: InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0),
         23: OffsetForLeaderEpochRequest(topics=[OffsetForLeaderTopic(topic=topic, partitions=[epoch_end])]),
-        29: DescribeAclsRequest(resource_type_filter=_TOPIC, operation=_READ, permission_type=_ALLOW),
-        30: CreateAclsRequest(creations=[granted]),
-        31: DeleteAclsRequest(
-            filters=[DeleteAclsFilter(resource_type_filter=_TOPIC, operation=_READ, permission_type=_ALLOW)]
-        ),
-        32: DescribeConfigsRequest(resources=[described]),
-        33: alter_configs.AlterConfigsRequest(resources=[replaced]),
+        **_requests_of_acls(topic),
+        **_requests_of_configs(topic),
         35: DescribeLogDirsRequest(topics=None),
         37: CreatePartitionsRequest(topics=[CreatePartitionsTopic(name=topic, count=2, assignments=None)]),
         42: DeleteGroupsRequest(groups_names=[fresh]),
-        44: incremental_alter_configs.IncrementalAlterConfigsRequest(resources=[changed]),
         47: OffsetDeleteRequest(
             group_id=fresh, topics=[OffsetDeleteRequestTopic(name=topic, partitions=[OffsetDeleteRequestPartition()])]
         ),
@@ -197,4 +180,32 @@ def _of_transactions(topic: str, fresh: str) -> dict[int, Any]:
         61: DescribeProducersRequest(topics=[ProducersTopic(name=topic, partition_indexes=[0])]),
         65: DescribeTransactionsRequest(transactional_ids=[fresh]),
         66: ListTransactionsRequest(),
+    }
+
+
+def _requests_of_acls(topic: str) -> dict[int, Any]:
+    wanted: dict[str, Any] = {"resource_type_filter": _TOPIC, "operation": _READ, "permission_type": _ALLOW}
+    granted = AclCreation(
+        resource_type=_TOPIC,
+        resource_name=topic,
+        principal="User:ada",
+        host="*",
+        operation=_READ,
+        permission_type=_ALLOW,
+    )
+    return {
+        29: DescribeAclsRequest(**wanted),
+        30: CreateAclsRequest(creations=[granted]),
+        31: DeleteAclsRequest(filters=[DeleteAclsFilter(**wanted)]),
+    }
+
+
+def _requests_of_configs(topic: str) -> dict[int, Any]:
+    described = DescribeConfigsResource(resource_type=_TOPIC, resource_name=topic, configuration_keys=None)
+    replaced = alter_configs.AlterConfigsResource(resource_type=_TOPIC, resource_name=topic)
+    changed = incremental_alter_configs.AlterConfigsResource(resource_type=_TOPIC, resource_name=topic)
+    return {
+        32: DescribeConfigsRequest(resources=[described]),
+        33: alter_configs.AlterConfigsRequest(resources=[replaced]),
+        44: incremental_alter_configs.IncrementalAlterConfigsRequest(resources=[changed]),
     }
