@@ -194,6 +194,12 @@ class SimulatedFiles:
         directory.change({name: directory.names[name + ".new"], name + ".new": None})
         self.sync_directory(path.rpartition("/")[0])
 
+    def rename(self, path: str, target: str) -> None:
+        self._meet("replace", target)
+        directory, name = self._place(path)
+        inode = self._inode(path)
+        directory.change({self._place(target)[1]: inode, name: None})
+
     def drop_cache(self, path: str) -> None:
         inode = self._inode(path)
         shown = inode.content

@@ -8,9 +8,9 @@ It is the header of a Kafka record batch of magic 2, byte for byte, big-endian:
       12     4  leader_epoch       always 0 in this log, which has one leader for ever; no checksum covers it
       16     1  magic              the encoding of the body, see below; no checksum covers it
       17     4  crc                crc32c of everything from byte 21 to the end
-      21     2  attributes         bits 0-2 codec, 3 timestamp type, 4 transactional, 5 control
+      21     2  attributes         bits 0-2 codec, 3 timestamp type, 4 transactional, 5 control, 6 delete horizon
       23     4  last_offset_delta  offset of the last record minus base_offset
-      27     8  first_timestamp    ms since 1970
+      27     8  first_timestamp    ms since 1970; with bit 6 the time from which on compaction drops tombstones
       35     8  max_timestamp      ms since 1970
       43     8  producer_id        -1 for none
       51     2  producer_epoch     -1 for none
@@ -22,10 +22,13 @@ The four fields that no checksum covers are still guarded: offsets in a log are 
 follow from the batch before; a wrong length fails the checksum; the epoch is constant; and any two magic
 values differ in two bits at least, so that no single flipped bit turns one encoding into another.
 
+A frame may have fewer records than offsets, where compaction has taken some away. One that has none is *empty*: the
+header alone, of magic 2 whatever stood there before. It keeps offsets dense, and tells what a producer wrote last.
+
 A transactional frame whose producer_id is -1 belongs to a transaction of the broker's own coordinator: its number is
 in the two fields behind, producer_epoch << 31 | base_sequence, see `transaction_of`.
 
-Source: Apache Kafka documentation, "Record Batch"; the magic values other than 2 are ours.
+Source: Apache Kafka documentation, "Record Batch"; KIP-534 for bit 6; the magic values other than 2 are ours.
 """
 
 import struct
@@ -45,9 +48,11 @@ __all__ = [
     "FrameHeader",
     "Magic",
     "base_offset_at",
+    "empty_frame",
     "frame_crc",
     "read_frame_header",
     "set_base_offset",
+    "set_delete_horizon",
     "set_log_append_time",
     "transaction_fields",
     "transaction_of",
@@ -68,6 +73,7 @@ _new: Final = tuple.__new__
 _BASE_OFFSET: Final = struct.Struct(">q")
 _LEADER_EPOCH: Final = struct.Struct(">i")
 _ATTRIBUTES: Final = struct.Struct(">h")
+_FIRST_TIMESTAMP: Final = struct.Struct(">q")
 _MAX_TIMESTAMP: Final = struct.Struct(">q")
 _UINT32: Final = struct.Struct(">I")
 _SEQUENCE_BITS: Final = 31
@@ -98,6 +104,7 @@ class Attributes:
     LOG_APPEND_TIME: Final = 0x08
     TRANSACTIONAL: Final = 0x10
     CONTROL: Final = 0x20
+    DELETE_HORIZON: Final = 0x40
 
 
 class FrameHeader(NamedTuple):
@@ -126,6 +133,11 @@ class FrameHeader(NamedTuple):
     def last_offset(self) -> int:
         """Offset of the last record."""
         return self.base_offset + self.last_offset_delta
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """The time from which on compaction drops the frame's tombstones; None if it has not met them yet."""
+        return self.first_timestamp if self.attributes & Attributes.DELETE_HORIZON else None
 
 
 def read_frame_header(buf: bytes | bytearray | memoryview, position: int = 0) -> FrameHeader:
@@ -164,6 +176,33 @@ def set_log_append_time(frame: memoryview, timestamp_ms: int) -> None:
     _ATTRIBUTES.pack_into(frame, CRC_FROM, attributes | Attributes.LOG_APPEND_TIME)
     _MAX_TIMESTAMP.pack_into(frame, 35, timestamp_ms)
     _UINT32.pack_into(frame, CRC_POSITION, frame_crc(frame))
+
+
+def set_delete_horizon(frame: memoryview, horizon_ms: int) -> None:
+    """Note from when on compaction drops the tombstones of a frame. Times that its records count from the first one
+    are the caller's to change."""
+    (attributes,) = _ATTRIBUTES.unpack_from(frame, CRC_FROM)
+    _ATTRIBUTES.pack_into(frame, CRC_FROM, attributes | Attributes.DELETE_HORIZON)
+    _FIRST_TIMESTAMP.pack_into(frame, 27, horizon_ms)
+    _UINT32.pack_into(frame, CRC_POSITION, frame_crc(frame))
+
+
+def empty_frame(base_offset: int, last_offset: int, producer: FrameHeader | None = None) -> bytes:
+    """A frame without records that takes some offsets.
+
+    Args:
+        base_offset, last_offset: the first and the last; less than 2**31 apart.
+        producer: the frame it stands for, if what its producer wrote there is to stay known.
+    """
+    attributes, time_ms, producer_fields = 0, -1, (-1, -1, -1)
+    if producer is not None:
+        attributes, time_ms = producer.attributes & Attributes.TRANSACTIONAL, producer.max_timestamp
+        producer_fields = producer.producer_id, producer.producer_epoch, producer.base_sequence
+    frame = bytearray(HEADER_BYTES)
+    fields = attributes, last_offset - base_offset, time_ms, time_ms, *producer_fields, 0
+    _HEADER.pack_into(frame, 0, base_offset, HEADER_BYTES - LENGTH_OVERHEAD, 0, Magic.KAFKA_V2, 0, *fields)
+    _UINT32.pack_into(frame, CRC_POSITION, frame_crc(memoryview(frame)))
+    return bytes(frame)
 
 
 def transaction_fields(number: int) -> tuple[int, int]:

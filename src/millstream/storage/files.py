@@ -73,6 +73,10 @@ class Files(Protocol):
     def replace_whole(self, path: str, content: bytes) -> None:
         """Write a file so that after a crash it holds either the old or the new content. Raises OSError, DiskFull."""
 
+    def rename(self, path: str, target: str) -> None:
+        """Give a file another name, in the same directory; what had that name before is gone. The content was synced;
+        the name lasts once the directory is. Raises OSError."""
+
     def size(self, path: str) -> int:
         """Bytes in a file, 0 if there is none."""
 
@@ -196,6 +200,9 @@ class OsFiles:
             file.close()
         os.replace(draft, path)
         self.sync_directory(path.rpartition("/")[0])
+
+    def rename(self, path: str, target: str) -> None:
+        os.replace(path, target)
 
     def size(self, path: str) -> int:
         try:

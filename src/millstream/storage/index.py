@@ -5,12 +5,13 @@
        0     8  magic and version, b"MSINDEX2"
        8     8  log_bytes        the log file was verified and flushed up to here
       16     8  next_offset      offset behind the last record of that part
-      24     8  max_timestamp    ms; of all of that part, -1 if it is empty
+      24     8  max_timestamp    ms; of all records of that part, -1 if there are none
       32     8  max_timestamp_at base offset of the first frame that has it
       40     4  entry count      each: uint32 offset - base offset, uint32 position, int64 time
       44     4  hole count       each: int64 position, stop position, first offset, next offset
       48     4  producer bytes   see millstream.storage.producers
-      52     4  encodings        the magic values of all frames of that part, or-ed: each is a bit of its own
+      52     4  encodings        the magic values of all frames of that part that have records, or-ed: each is a bit
+                                 of its own
       56        entries, holes, producers
      end     4  crc32c of all before it
 
@@ -29,6 +30,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from crc32c import crc32c
+
+from millstream.model.frame import FrameHeader
 
 __all__ = ["Hole", "SegmentIndex", "decode_index", "encode_index"]
 
@@ -88,6 +91,11 @@ class SegmentIndex:
             self.max_timestamp_at = base_offset
         self.next_offset = next_offset
         self.log_bytes = position + size_bytes
+
+    def add_frame(self, header: FrameHeader, position: int) -> None:
+        """Take note of a frame that stands at a position. One without records has neither a time nor an encoding."""
+        latest, magic = (header.max_timestamp, header.magic) if header.record_count else (-1, 0)
+        self.add(header.base_offset, header.last_offset + 1, position, header.size, latest, magic)
 
     def add_run(
         self, base_offset: int, position: int, sizes: Sequence[int], counts: Sequence[int], times: Sequence[int]

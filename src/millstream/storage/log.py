@@ -124,6 +124,14 @@ class PartitionLog:
         return len(self._segments)
 
     @property
+    def sealed_segments(self) -> list[Segment]:
+        """The oldest segments, up to the first that is not closed: it has not been flushed since it was sealed."""
+        count = 0
+        while count < len(self._segments) - 1 and not self._segments[count].is_open:
+            count += 1
+        return self._segments[:count]
+
+    @property
     def segment_starts(self) -> list[tuple[int, int]]:
         """The offset at which each segment begins, oldest first, and the time of its latest record in ms."""
         return [(segment.base_offset, segment.latest_ms) for segment in self._segments]
@@ -367,12 +375,8 @@ class PartitionLog:
             before = now_ms - keep_ms
             out += self._detach(lambda segment: segment.latest_ms < before and segment.next_offset <= end)
             active = self._active
-            if active.log_bytes and active.latest_ms < before and end >= active.next_offset and self.failure is None:
-                try:
-                    self._roll(now_ms)
-                except DiskFull as error:
-                    # What was taken out of use makes room for it: it succeeds the next time.
-                    _log.warning("segment not sealed directory=%s reason=%s", self.directory, error)
+            if active.log_bytes and active.latest_ms < before and end >= active.next_offset:
+                self._try_roll(now_ms)
         if keep_bytes >= 0:
             surplus = self.size_bytes - keep_bytes
 
@@ -387,8 +391,9 @@ class PartitionLog:
     def _detach(self, goes: Callable[[Segment], bool]) -> list[Segment]:
         """Take the oldest sealed segments off as long as a condition holds for each."""
         count = 0
-        # A segment that is still open has not been flushed since it was sealed; the next call finds it closed.
-        while count < len(self._segments) - 1 and not self._segments[count].is_open and goes(self._segments[count]):
+        for segment in self.sealed_segments:
+            if segment.pinned or not goes(segment):
+                break
             count += 1
         out = self._segments[:count]
         del self._segments[:count], self._bases[:count]
@@ -397,6 +402,29 @@ class PartitionLog:
                 self._loaded.remove(segment)
         self.start_offset = max(self.start_offset, self._segments[0].base_offset)
         return out
+
+    def replace_segments(self, old: list[Segment], new: Segment) -> None:
+        """Let one sealed segment take the place of some that follow each other; it has the same offsets."""
+        place = self._segments.index(old[0])
+        assert self._segments[place : place + len(old)] == old, "segments that follow each other"
+        self._segments[place : place + len(old)] = [new]
+        self._bases[place : place + len(old)] = [new.base_offset]
+        self._loaded = [segment for segment in self._loaded if segment not in old]
+
+    def seal_old(self, now_ms: int) -> None:
+        """Begin a new segment if the last one is older than `segment_ms`; the next flush closes the old one."""
+        active = self._active
+        if active.log_bytes and now_ms - active.created_ms > self.settings.segment_ms:
+            self._try_roll(now_ms)
+
+    def _try_roll(self, now_ms: int) -> None:
+        if self.failure is not None:
+            return
+        try:
+            self._roll(now_ms)
+        except DiskFull as error:
+            # What is removed some day makes room for it: it succeeds the next time.
+            _log.warning("segment not sealed directory=%s reason=%s", self.directory, error)
 
     def close_work(self) -> Callable[[], None]:
         """What must run, off the loop's thread, to put everything on the disk for a start without a scan."""

@@ -96,6 +96,11 @@ class ProducerStates:
             WrittenBatch(header.base_sequence, _last_sequence(header), base_offset, header.max_timestamp)
         )
 
+    def remembers(self, producer_id: int, base_offset: int) -> bool:
+        """Whether the batch at an offset is one of those that are remembered of a producer."""
+        producer = self._producers.get(producer_id)
+        return producer is not None and any(batch.base_offset == base_offset for batch in producer.batches)
+
     def latest(self) -> Iterator[tuple[int, int, WrittenBatch | None]]:
         """Every producer: its id, its epoch, and the last batch that is remembered of it."""
         for producer_id, producer in self._producers.items():

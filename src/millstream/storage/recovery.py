@@ -2,7 +2,8 @@
 
 A segment whose index file vouches for its whole log file is taken as it is. Any other is scanned from where its
 index ends: every frame is verified; a torn tail of the last segment is cut, and damage anywhere else becomes a
-hole that is reported and never served.
+hole that is reported and never served. A segment whose offsets the one before it has too was merged into that: it
+goes, as does any draft of a segment.
 """
 
 import logging
@@ -55,6 +56,9 @@ def open_log(files: Files, directory: str, settings: LogSettings, now_ms: int) -
     segments: list[Segment] = []
     producers = ProducerStates()
     for place, base_offset in enumerate(bases):
+        if segments and base_offset < segments[-1].next_offset:
+            _remove_merged(files, directory, base_offset)
+            continue
         last = place == len(bases) - 1
         next_base = None if last else bases[place + 1]
         segment, producers = _open_segment(files, directory, base_offset, next_base, producers, report, now_ms)
@@ -78,6 +82,13 @@ def _begun_at(files: Files, directory: str, start_offset: int, lost: list[Segmen
     first = Segment(files, directory, SegmentIndex(start_offset), created_ms=now_ms)
     first.open()
     return first
+
+
+def _remove_merged(files: Files, directory: str, base_offset: int) -> None:
+    stem = f"{directory}/{segment_name(base_offset)}"
+    _log.info("segment merged into the one before file=%s.log: removed", stem)
+    files.remove(stem + ".index")
+    files.remove(stem + ".log")
 
 
 def _base_offsets(files: Files, directory: str) -> list[int]:

@@ -35,6 +35,8 @@ class Segment:
         directory: where the segment's files lie.
         index: what is known of the log file.
         created_ms: when its first frame was appended, as far as is known.
+
+    `pinned` keeps a sealed segment, and what its index says, from going away while its files change.
     """
 
     def __init__(self, files: Files, directory: str, index: SegmentIndex, created_ms: int) -> None:
@@ -44,6 +46,7 @@ class Segment:
         self.index_path = self._stem + ".index"
         self.base_offset = index.base_offset
         self.created_ms = created_ms
+        self.pinned = False
         self._file: File | None = None
         self._index: SegmentIndex | None
         self.take_over(index)
@@ -82,8 +85,11 @@ class Segment:
 
     @property
     def latest_ms(self) -> int:
-        """The time that retention goes by: the latest of its records', or its creation's if none of them has one."""
-        return self.max_timestamp if self.max_timestamp >= 0 else self.created_ms
+        """The time that retention goes by: the latest of its records', or its creation's if none of them has one; -1
+        if compaction has left no records."""
+        if self.max_timestamp >= 0:
+            return self.max_timestamp
+        return self.created_ms if self.encodings or not self.log_bytes else -1
 
     def open(self) -> None:
         """Open the log file for appending, created if need be."""
@@ -98,7 +104,7 @@ class Segment:
 
     def drop_index(self) -> None:
         """Let go of the index entries of a sealed segment; they are read again on demand."""
-        if self._file is None:
+        if self._file is None and not self.pinned:
             self._index = None
 
     def append(self, frames: list[Buffer], size_bytes: int) -> int:
@@ -172,7 +178,7 @@ class Segment:
             position = 0
             while position < len(data):
                 header = read_frame_header(data, position)
-                if header.max_timestamp >= timestamp_ms:
+                if header.record_count and header.max_timestamp >= timestamp_ms:
                     return data[position : position + header.size]
                 position += header.size
         return None
@@ -256,8 +262,7 @@ def scan(
     segment.log_bytes = log_bytes
     while index.log_bytes < log_bytes:
         for position, header in walk_frames(segment.read_at, index.log_bytes, index.next_offset, log_bytes):
-            next_ = header.last_offset + 1
-            index.add(header.base_offset, next_, position, header.size, header.max_timestamp, header.magic)
+            index.add_frame(header, position)
             if producers is not None and header.producer_id >= 0:
                 producers.record(header, header.base_offset, header.max_timestamp)
         if index.log_bytes == log_bytes:
