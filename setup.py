@@ -17,6 +17,7 @@ HOT_LOOPS = (
     "millstream.wire.kafka.message_places",
     "millstream.wire.kafka.record_places",
     "millstream.wire.kafka.record_rows",
+    "millstream.wire.kafka.record_spans",
     "millstream.wire.kafka07.message_rows",
     "millstream.wire.kafka07.message_walk",
     "millstream.wire.pulsar.entry_messages",

@@ -202,20 +202,17 @@ def first_late_record(batch: memoryview, timestamp_ms: int, min_offset: int) -> 
         CorruptBatch, InvalidRecords: as `read_records`.
     """
     header, body = _opened(batch)
-    first_index = max(min_offset - header.base_offset, 0)
-    if header.attributes & Attributes.LOG_APPEND_TIME:
-        late = header.max_timestamp >= timestamp_ms and first_index < header.record_count
-        return (header.base_offset + first_index, header.max_timestamp) if late else None
+    append_time = header.attributes & Attributes.LOG_APPEND_TIME
     position = 0
-    for index in range(header.record_count):
+    for _ in range(header.record_count):
         length, position = _varint(body, position)
-        if index >= first_index:
-            delta, _ = _varint(body, position + 1)
-            found_ms = header.first_timestamp + delta
-            if found_ms >= _TIME_END_MS:
-                raise InvalidRecords("the time of a record has more than 64 bits")
-            if found_ms >= timestamp_ms:
-                return header.base_offset + index, found_ms
+        time_delta, field = _varint(body, position + 1)
+        offset_delta, _ = _varint(body, field)
+        found_ms = header.max_timestamp if append_time else header.first_timestamp + time_delta
+        if found_ms >= _TIME_END_MS:
+            raise InvalidRecords("the time of a record has more than 64 bits")
+        if found_ms >= timestamp_ms and header.base_offset + offset_delta >= min_offset:
+            return header.base_offset + offset_delta, found_ms
         position += length
     return None
 

@@ -1,0 +1,19 @@
+# The C types of record_spans.py, for the compiled module.
+cimport cython
+
+
+@cython.locals(position="Py_ssize_t", span="Py_ssize_t", before="long long")
+cpdef bint find_spans(const unsigned char[::1] body, Py_ssize_t count, long long[::1] spans) except? False
+
+
+@cython.locals(
+    stop="Py_ssize_t", end="Py_ssize_t", field="int", value="unsigned long long", shift="int", byte="int",
+    number="long long",
+)
+cdef Py_ssize_t _read_span(const unsigned char[::1] body, Py_ssize_t position, long long[::1] spans, Py_ssize_t span)
+
+
+cdef long long _unzigzag(unsigned long long value)
+
+
+cdef unsigned long long _shifted(unsigned long long value, int shift)
