@@ -19,6 +19,10 @@ From there on a reader counts again. What must hold for ever, a restart included
 - What a transaction has not decided is not addressed yet, nor what is behind it. What one aborted takes up nothing.
 - Records that were gone before the index came that way take up one address each, so that whoever stood at the end of
   the index before them is told that something is missing, and is not led past it.
+- Compaction takes records away, not addresses: of the frames between two checkpoints, those that are left end where
+  the second one begins. So a record's address only grows, and whoever has read up to an address misses nothing behind
+  it. An address at which no message begins any more stands for the next at which one does, here and in all of the
+  partition: who was led on has counted wrong from then on, and meets some records twice until it is right again.
 - What the disk lost of the log's tail is forgotten: a checkpoint counts only if the frame before it has the checksum
   that the checkpoint names.
 """
@@ -44,6 +48,7 @@ INTERVAL_BYTES: Final = 16 * 1024
 """Bytes of log between two checkpoints at least: what a reader counts through, some ten microseconds' work. A
 checkpoint takes 21 bytes of memory and 32 of disk."""
 _READ_BYTES: Final = 64 * 1024
+_NO_LIMIT: Final = 2**63
 _KEPT_FRAME_BYTES_MIN: Final = 32 * 1024
 """Bytes of an encoded frame from which on it is worth keeping for the next answer."""
 _REWRITE_RECORDS: Final = 4096
@@ -68,6 +73,9 @@ class Encoding(Protocol):
 
     def position(self, frame: memoryview, header: FrameHeader, variant: int, offset: int) -> int:
         """Where in the bytes of a frame the record with an offset begins."""
+
+    def boundary(self, content: memoryview, position: int) -> int:
+        """The first position from one on at which a record begins in encoded frames; their end if there is none."""
 
 
 class _Encoded(NamedTuple):
@@ -146,6 +154,7 @@ class AddressIndex:
         self._addresses = array("q")
         self._crcs = array("I")
         self._variants = array("B")
+        self._rewritten = array("B")
         # How many records of the file stay, and how many of the first checkpoints here are among them.
         self._file_records = 0
         self._stored = 0
@@ -156,6 +165,7 @@ class AddressIndex:
         self._load()
         last = len(self._offsets) - 1
         self._tip = self._checkpoint(last) if last >= 0 else Checkpoint(0, 0, 0, encoding.variant)
+        self._tip = self._tip._replace(rewritten=0)
         if last < 0:
             self._fix()
         self._switch_at = partition.stable_offset if self._tip.variant != encoding.variant else -1
@@ -217,6 +227,10 @@ class AddressIndex:
 
     def _note(self, span: FrameSpan) -> None:
         base_offset = span.base_offset
+        if base_offset < self._tip.offset:
+            # Empty frames on both sides of the tip have become one.
+            self._tip = self._tip._replace(offset=span.end_offset, frame_crc=span.last_crc)
+            return
         if base_offset != self._tip.offset:
             was_removed = self._tip.offset < self._log.start_offset
             gone = base_offset - self._tip.offset if was_removed else 0
@@ -246,9 +260,20 @@ class AddressIndex:
         self._addresses.append(checkpoint.address)
         self._crcs.append(checkpoint.frame_crc)
         self._variants.append(checkpoint.variant)
+        self._rewritten.append(checkpoint.rewritten)
 
     def _checkpoint(self, place: int) -> Checkpoint:
-        return Checkpoint(self._offsets[place], self._addresses[place], self._crcs[place], self._variants[place])
+        return Checkpoint(
+            self._offsets[place],
+            self._addresses[place],
+            self._crcs[place],
+            self._variants[place],
+            self._rewritten[place],
+        )
+
+    @property
+    def _columns(self) -> tuple["array[int]", ...]:
+        return self._offsets, self._addresses, self._crcs, self._variants, self._rewritten
 
     def _store(self) -> None:
         """Write what is new to the file: checkpoints that stay, and the tip, which the next one is written over."""
@@ -321,7 +346,7 @@ class AddressIndex:
         if self._offsets[place] != base:
             # The frames between the checkpoint and here may be out of reach, but those up to the next are not.
             offset, address = self._whole_from(base, place + 1)
-            self._set_checkpoint(place, Checkpoint(offset, address, 0, variant))
+            self._set_checkpoint(place, Checkpoint(offset, address, 0, variant, self._rewritten[place]))
         self._trim(place)
         address = self._addresses[0]
         if base < start and self._offsets[0] == base and not self._is_aborted(header.last_offset + 1):
@@ -346,7 +371,7 @@ class AddressIndex:
                 size, whole_from = 0, span.base_offset
             size += self._size(span, variant)
             expected = span.end_offset
-        if expected != anchor.offset:
+        if expected < anchor.offset:
             return anchor.offset, anchor.address
         return whole_from, max(anchor.address - size, self._addresses[place - 1])
 
@@ -380,6 +405,8 @@ class AddressIndex:
         """
         if not self.first_address() <= address <= self.end_address:
             raise OffsetOutOfRange(f"address {address} is not between {self.first_address()} and {self.end_address}")
+        if 1 in self._rewritten:
+            address = self._next_record(address)
         out: list[Buffer] = []
         stop = min(address + max(max_bytes, 0), self.end_address)
         if address >= stop:
@@ -399,13 +426,27 @@ class AddressIndex:
             raise AddressDamaged(f"what stood at address {address} is damaged")
         return out
 
-    def _pieces(self, address: int, stop_address: int) -> Iterator[_Piece]:
-        """The frames from the one that holds an address on, up to the one that holds another, or further."""
+    def _next_record(self, address: int) -> int:
+        """The first address from one on at which a record begins; the same where there is damage."""
+        is_gap = self._rewritten[bisect_right(self._addresses, address) - 1]
+        for piece in self._pieces(address, self.end_address, INTERVAL_BYTES):
+            if piece.address >= address:
+                return piece.address if is_gap else address
+            content = piece.encoded.content
+            begins = self._encoding.boundary(content, address - piece.address)
+            address = piece.address + begins
+            if begins < len(content):
+                return address
+        return self.end_address if is_gap else address
+
+    def _pieces(self, address: int, stop_address: int, read_bytes_max: int = _NO_LIMIT) -> Iterator[_Piece]:
+        """The frames from the one that holds an address on, up to the one that holds another, or further; with reads
+        of the log of about so many bytes."""
         log = self._log
         place = bisect_right(self._addresses, address) - 1
-        offset, at, _, variant = self._checkpoint(place)
+        offset, at, _, variant, rewritten = self._checkpoint(place)
         following = self._offset_behind(place)
-        kept = self._encoded.find(self._owner, offset)
+        kept = None if rewritten else self._encoded.find(self._owner, offset)
         if kept is not None:
             if at + len(kept.content) > address:
                 yield _Piece(at, offset, kept)
@@ -413,7 +454,7 @@ class AddressIndex:
         while offset < self._tip.offset:
             # Frames take more room in the log than what is addressed of them; small ones cost a second read.
             wanted_bytes = (stop_address - at) + (stop_address - at) // 32 + INTERVAL_BYTES
-            data, next_offset = log.read(max(offset, log.start_offset), wanted_bytes)
+            data, next_offset = log.read(max(offset, log.start_offset), min(wanted_bytes, read_bytes_max))
             if not data:
                 return
             position = 0
@@ -424,10 +465,11 @@ class AddressIndex:
                 if base >= following:
                     place = bisect_right(self._offsets, base) - 1
                     following = self._offset_behind(place)
-                    variant = self._variants[place]
+                    variant, rewritten = self._variants[place], self._rewritten[place]
                 span = self._take(data, position, following, INTERVAL_BYTES)
                 position += len(span.data)
-                if base > offset:  # behind damage
+                if base > offset or rewritten:  # behind damage, or behind what was taken away
+                    rewritten = 0
                     whole_from, at = self._whole_from(base, place + 1)
                     if base < whole_from:
                         continue
@@ -469,11 +511,12 @@ class AddressIndex:
     def _set_checkpoint(self, place: int, checkpoint: Checkpoint) -> None:
         self._offsets[place], self._addresses[place] = checkpoint.offset, checkpoint.address
         self._crcs[place], self._variants[place] = checkpoint.frame_crc, checkpoint.variant
+        self._rewritten[place] = checkpoint.rewritten
 
     def _trim(self, place: int) -> None:
         """Forget the checkpoints before a place."""
         self._stored = max(self._stored - place, 0)
-        for column in (self._offsets, self._addresses, self._crcs, self._variants):
+        for column in self._columns:
             del column[:place]
 
     def rewriting(self) -> Callable[[], None] | None:
@@ -484,6 +527,39 @@ class AddressIndex:
         count = len(self._offsets)
         if self._rewriting or self._file_records - count < max(_REWRITE_RECORDS, count):
             return None
+        return self._begin_rewriting()
+
+    def replacing(self, start_offset: int, end_offset: int) -> Callable[[], None] | None:
+        """What must run, off the loop's thread, before the frames between two offsets are written anew.
+
+        `rewritten` is to be called when it is done. None if no address of theirs is known. The file is not being made
+        anew already.
+
+        Args:
+            start_offset, end_offset: with which frames begin, before and after that.
+        """
+        start_offset = max(start_offset, self._offsets[0])
+        if start_offset >= self._tip.offset:
+            return None
+        if self._offsets[-1] < self._tip.offset:
+            self._fix()  # what is counted back from must last
+        place = bisect_left(self._offsets, start_offset)
+        if self._offsets[place] != start_offset:
+            before = self._checkpoint(place - 1)
+            added = before._replace(offset=start_offset, address=self._address_of_frame(start_offset), frame_crc=0)
+            for column, value in zip(self._columns, added, strict=True):
+                column.insert(place, value)
+        while place < len(self._offsets) and self._offsets[place] <= end_offset:
+            self._crcs[place] = 0
+            self._rewritten[place] |= self._offsets[place] < end_offset
+            place += 1
+        if self._tip.offset <= end_offset:
+            self._tip = self._tip._replace(frame_crc=0)
+        self._first = None
+        return self._begin_rewriting()
+
+    def _begin_rewriting(self) -> Callable[[], None]:
+        count = len(self._offsets)
         self._rewriting = True
         # What is trimmed from now on counts as stored, and is subtracted from this.
         self._stored = count

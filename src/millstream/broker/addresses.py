@@ -14,7 +14,7 @@ from millstream.broker.broker import Broker
 from millstream.broker.errors import UnknownTopic
 from millstream.broker.partition import Partition
 from millstream.model.errors import IoFailed, MillstreamError
-from millstream.model.pending import Pending
+from millstream.model.pending import Pending, settled
 from millstream.model.runtime import Timer
 from millstream.storage.address_file import ADDRESSES_FILE, AddressFile
 from millstream.storage.flusher import FLUSH_LANE
@@ -74,6 +74,23 @@ class Addresses:
         except (MillstreamError, OSError) as error:
             _log.warning("addresses not kept directory=%s reason=%s", partition.log.directory, error)
 
+    def replacing(self, partition: Partition, start_offset: int, end_offset: int) -> Pending[None]:
+        """The frames between two offsets of a partition are about to be written anew; see `Replacing` of the cleaner.
+
+        Returns:
+            Resolves once it is noted that their addresses change. Fails with IoFailed, DiskFull if it cannot be.
+
+        Raises:
+            IoFailed, DiskFull, StorageError: it cannot be.
+        """
+        kept = self._kept.get(partition)
+        if kept is None:
+            files = self._broker.directory.files
+            if not files.size(f"{partition.log.directory}/{ADDRESSES_FILE}"):
+                return settled(None)
+            kept = self._keep(partition)
+        return kept.replacing(start_offset, end_offset)
+
     def forget(self, partition: Partition) -> None:
         """Stop following a partition; the next question about it begins anew, from the file."""
         kept = self._kept.pop(partition, None)
@@ -123,6 +140,7 @@ class _Kept:
         self._walking = False
         self._closed = False
         self._failure: IoFailed | None = None
+        self._rewriting: Pending[None] | None = None
         try:
             self._file = AddressFile(broker.directory.files, partition.log.directory)
             try:
@@ -186,18 +204,34 @@ class _Kept:
         self._owner.sync_soon(self)
         rewrite = self._index.rewriting()
         if rewrite is not None:
-            self._runtime.run_blocking(FLUSH_LANE, rewrite).when_done(self._rewritten)
+            self._rewrite(rewrite)
 
-    def _rewritten(self, done: Pending[None]) -> None:
+    def replacing(self, start_offset: int, end_offset: int) -> Pending[None]:
+        """See `Addresses.replacing`."""
+        if self._rewriting is not None:
+            return self._rewriting.chain(lambda _: self.replacing(start_offset, end_offset))
+        work = self._index.replacing(start_offset, end_offset)
+        return settled(None) if work is None else self._rewrite(work)
+
+    def _rewrite(self, work: Callable[[], None]) -> Pending[None]:
+        """Make the file anew; gives when that is done."""
+        rewriting = self._rewriting = self._runtime.run_blocking(FLUSH_LANE, work).then(self._rewritten)
+
+        def end(done: Pending[None]) -> None:
+            self._rewriting = None
+            try:
+                done.result()
+            except (MillstreamError, OSError) as error:
+                if not self._closed:
+                    self._give_up(error)
+
+        rewriting.when_done(end)
+        return rewriting
+
+    def _rewritten(self, _: None) -> None:
         if self._closed:
-            return
-        try:
-            done.result()
-            close_old = self._index.rewritten()
-        except (MillstreamError, OSError) as error:
-            self._give_up(error)
-            return
-        self._runtime.run_blocking(FLUSH_LANE, close_old)
+            raise UnknownTopic("the topic is being deleted")
+        self._runtime.run_blocking(FLUSH_LANE, self._index.rewritten())
 
     def _make_ready(self) -> None:
         """Put what was found on the disk; then it may be told."""

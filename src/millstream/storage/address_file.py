@@ -7,7 +7,8 @@
       12     8  address    byte address at which that frame begins
       20     4  frame_crc  checksum of the frame before, which ends there; 0 where none is known
       24     1  variant    how frames of other protocols are encoded from there on
-      25     3  0
+      25     1  rewritten  1 if frames from there to the next checkpoint may have been written anew
+      26     2  0
       28     4  crc32c of all before it
 
 Offsets and addresses only grow. The last record may be written over by a later checkpoint; all others stay. A record
@@ -29,7 +30,7 @@ __all__ = ["ADDRESSES_FILE", "AddressFile", "Checkpoint"]
 
 ADDRESSES_FILE: Final = "addresses"
 _VERSION: Final = b"MSA1"
-_RECORD: Final = struct.Struct("<4sqqIB3x")
+_RECORD: Final = struct.Struct("<4sqqIBB2x")
 _CRC: Final = struct.Struct("<I")
 _RECORD_BYTES: Final = _RECORD.size + _CRC.size
 
@@ -41,6 +42,7 @@ class Checkpoint(NamedTuple):
     address: int
     frame_crc: int
     variant: int
+    rewritten: int = 0
 
 
 class AddressFile:

@@ -18,7 +18,7 @@ from millstream.wire.compression import CompressionError
 from millstream.wire.errors import WireError
 from millstream.wire.kafka07.frames import encode_records, message_position
 from millstream.wire.kafka07.message_tables import encode_table, encoded_bytes
-from millstream.wire.kafka07.messages import MESSAGE_HEAD_BYTES
+from millstream.wire.kafka07.messages import MESSAGE_HEAD_BYTES, message_at
 from millstream.wire.translation import read_records, translate
 
 __all__ = ["MessageSets"]
@@ -102,3 +102,10 @@ class MessageSets:
         except (WireError, CompressionError):
             return 0
         return sum(len(record.value or b"") for record in before) + MESSAGE_HEAD_BYTES[variant] * len(before)
+
+    def boundary(self, content: memoryview, position: int) -> int:
+        """The first position from one on at which a message begins; the end if there is none."""
+        begins = 0
+        while begins < position and (message := message_at(content, begins)):
+            begins = message.stop
+        return begins if begins >= position else len(content)
