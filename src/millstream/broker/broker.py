@@ -7,6 +7,7 @@ from uuid import UUID
 
 from millstream.broker.acls import Acls
 from millstream.broker.authorizer import Authorizer
+from millstream.broker.cleaning import LogCleaner
 from millstream.broker.compaction import Compaction
 from millstream.broker.deduplication import Deduplication
 from millstream.broker.documents import Documents
@@ -98,6 +99,7 @@ class Broker:
         known = {topic.id for topic in self.topics} | self.volatile.declarations.ids
         self.schemas = SchemaRegistry(runtime, self.documents, known)
         self.compaction = Compaction(runtime, directory, self.documents)
+        self.cleaner = LogCleaner(runtime, directory.files, self.topics, self.documents, settings)
         self.deduplication = Deduplication(runtime, self.documents)
         self.translated_frames = TranslatedFrames(settings.translation_cache_bytes)
         self.producer_ids = ProducerIds(store, snapshot.values)
@@ -123,6 +125,7 @@ class Broker:
         self.deduplication.forget_topic(topic_id, first)
         self.transactions.forget_topic(topic_id, first)
         self.compaction.forget_topic(topic_id, first)
+        self.cleaner.forget_topic(topic_id, first)
         # Changes are stored in order: once this one lasts, so do all before.
         return self.groups.forget_partitions(topic_id, first)
 
@@ -137,6 +140,7 @@ class Broker:
             self.deduplication.forget_topic(topic.id)
             self.transactions.forget_topic(topic.id)
             self.compaction.forget_topic(topic.id)
+            self.cleaner.forget_topic(topic.id)
 
         return self.topics.delete(topic).then(forget)
 
@@ -248,6 +252,7 @@ class Broker:
         if self._upkeep_timer is not None:
             self._upkeep_timer.cancel()
         self._flusher.stop()
+        self.cleaner.close()
         self.subscriptions.close()
         self.deduplication.close()
         self.transactions.close()

@@ -9,14 +9,14 @@ The run goes on in small steps between the work of others; files are written off
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
-from hashlib import blake2b
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from millstream.broker.documents import Documents
 from millstream.broker.errors import BrokerError, UnknownTopic
+from millstream.broker.keyed_frames import Buffer, FrameRecords, short_key, steps_of
 from millstream.broker.partition import Partition
 from millstream.broker.topics import Topic
 from millstream.model.errors import IoFailed, MillstreamError
@@ -33,8 +33,6 @@ __all__ = [
     "CompactionRunning",
     "CompactionState",
     "CompactionStatus",
-    "FrameRecords",
-    "KeyedRecord",
 ]
 
 _log = logging.getLogger(__name__)
@@ -45,41 +43,14 @@ _STEP_BYTES: Final = 64 * 1024
 _STEP_RECORDS: Final = 10_000
 """Records in the frames of one step, unless one frame has more: a few KB may unpack to a million of them."""
 _WRITE_BYTES: Final = 1024 * 1024
-_KEY_BYTES_MAX: Final = 16
-"""Longer keys are kept in memory as digests, so that each takes no more than a short one."""
 _RUN_BYTES: Final = 4
 
 Place = tuple[UUID, int]
-Buffer = bytes | bytearray | memoryview
 Framed = tuple[FrameHeader, Buffer]
 
 
 class CompactionRunning(BrokerError):
     """The partition is being compacted already."""
-
-
-class KeyedRecord(NamedTuple):
-    """One record, as far as compaction looks at it.
-
-    Args:
-        place: its index in its frame.
-        key: None for a record that stays whatever comes.
-        deletes: whether it says that there is nothing any more under its key.
-    """
-
-    place: int
-    key: bytes | None
-    deletes: bool
-
-
-class FrameRecords(Protocol):
-    """What only a session can read in a frame, and write."""
-
-    def keys(self, header: FrameHeader, frame: memoryview) -> Sequence[KeyedRecord]:
-        """The records of a frame; none if nobody can read it."""
-
-    def keep(self, header: FrameHeader, frame: memoryview, kept: Collection[int]) -> Buffer | None:
-        """A frame of the same offsets with some of its records only; None if it is to stay as it is."""
 
 
 class CompactionState(Enum):
@@ -331,7 +302,7 @@ class _Run:
         offset, before, log = 0, self._before, self._partition.log
         while before is not None and offset < before.horizon:
             data, offset = before.read(offset, _STEP_BYTES)
-            yield from _steps(data)
+            yield from steps_of(data, _STEP_RECORDS)
         while offset < self._horizon:
             if self._partition.deleted:
                 raise UnknownTopic("the topic is being deleted")
@@ -339,7 +310,7 @@ class _Run:
             if behind <= offset:
                 return
             offset = behind
-            yield from _steps(data)
+            yield from steps_of(data, _STEP_RECORDS)
 
     def _walk(
         self,
@@ -388,9 +359,9 @@ class _Run:
                 if key is None:
                     continue
                 if deletes:
-                    latest.pop(_short(key), None)
+                    latest.pop(short_key(key), None)
                 else:
-                    latest[_short(key)] = header.base_offset + place
+                    latest[short_key(key)] = header.base_offset + place
 
     def _sift(self, frames: Iterable[tuple[FrameHeader, memoryview]]) -> None:
         """Keep what is the last of its key, or has none."""
@@ -398,7 +369,9 @@ class _Run:
         for header, frame in frames:
             found = self._records.keys(header, frame)
             base_offset = header.base_offset
-            kept = {index for index, key, _ in found if key is None or latest.get(_short(key)) == base_offset + index}
+            kept = {
+                index for index, key, _ in found if key is None or latest.get(short_key(key)) == base_offset + index
+            }
             if not kept:
                 continue
             left = self._records.keep(header, frame, kept) if len(kept) < len(found) else None
@@ -415,23 +388,3 @@ class _Run:
 
         written = self._write() if self._due else settled(None)
         written.chain(lambda _: make_whole()).settle(lambda _: self._done.resolve(self._horizon), self._fail)
-
-
-def _steps(data: memoryview) -> Iterator[memoryview]:
-    """Cut frames into runs of few records, of one frame at least."""
-    start = position = records = 0
-    while position < len(data):
-        header = read_frame_header(data, position)
-        if position > start and records + header.record_count > _STEP_RECORDS:
-            yield data[start:position]
-            start, records = position, 0
-        position += header.size
-        records += header.record_count
-    yield data[start:]
-
-
-def _short(key: bytes) -> bytes:
-    """A key, or its digest, which is longer than any key that stands for itself."""
-    if len(key) <= _KEY_BYTES_MAX:
-        return key
-    return blake2b(key, digest_size=_KEY_BYTES_MAX + 1).digest()

@@ -28,8 +28,8 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
         "cleanup.policy",
         Kind.LIST,
         "delete",
-        "What becomes of old records: delete removes them by retention. With compact alone nothing is removed: this "
-        "server does not compact yet.",
+        "What becomes of old records: delete removes them by retention, compact keeps the last of each key. Both may "
+        "be set.",
         choices=("delete", "compact"),
         server_name="log.cleanup.policy",
     ),
@@ -46,9 +46,8 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
         "delete.retention.ms",
         Kind.LONG,
         str(24 * _HOUR_MS),
-        "ms for which a compacted topic keeps delete markers.",
+        "ms for which a compacted topic keeps a record without value after all before it with its key are gone.",
         server_name="log.cleaner.delete.retention.ms",
-        obeyed=False,
     ),
     ConfigKey(
         "file.delete.delay.ms",
@@ -88,10 +87,9 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
         "max.compaction.lag.ms",
         Kind.LONG,
         str(_LONG_MAX),
-        "ms after which a record must be compacted.",
+        "ms after which a record must be compacted, whatever min.cleanable.dirty.ratio says.",
         low=1,
         server_name="log.cleaner.max.compaction.lag.ms",
-        obeyed=False,
     ),
     ConfigKey(
         "max.message.bytes",
@@ -127,10 +125,9 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
         "min.cleanable.dirty.ratio",
         Kind.DOUBLE,
         "0.5",
-        "Share of uncompacted log at which compaction begins.",
+        "Share of a partition's bytes at which compaction begins: of those that were not compacted yet.",
         high=1,
         server_name="log.cleaner.min.cleanable.ratio",
-        obeyed=False,
     ),
     ConfigKey(
         "min.compaction.lag.ms",
@@ -138,7 +135,6 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
         "0",
         "ms for which a record is not compacted.",
         server_name="log.cleaner.min.compaction.lag.ms",
-        obeyed=False,
     ),
     ConfigKey(
         "min.insync.replicas",
@@ -335,6 +331,27 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
         "connection.",
         low=1,
         high=_INT_MAX,
+    ),
+    ConfigKey(
+        "log.cleaner.backoff.ms",
+        Kind.LONG,
+        "15000",
+        "ms between two looks for partitions to compact, as long as there are none.",
+        low=1,
+    ),
+    ConfigKey(
+        "log.cleaner.dedupe.buffer.size",
+        Kind.LONG,
+        str(128 * 1024 * 1024),
+        "Bytes of memory for the keys of the partition that is being compacted, 200 for each. If they do not do, "
+        "it takes several runs.",
+        low=1024 * 1024,
+    ),
+    ConfigKey(
+        "log.cleaner.enable",
+        Kind.BOOLEAN,
+        "true",
+        "Whether topics with compact in their cleanup.policy are compacted.",
     ),
     ConfigKey(
         "log.retention.check.interval.ms",

@@ -212,6 +212,12 @@ class Partition:
             return data, behind
         return transactions.before(self.end_for(committed=committed), data, offset, behind)
 
+    def seal_old(self) -> None:
+        """Let a segment that has been appended to for `segment.ms` be no longer: what is sealed can be compacted."""
+        self.log.seal_old(self._runtime.now_ms())
+        if self.log.has_sealed:
+            self._flusher.flush_soon(self.log)
+
     def check_open(self) -> None:
         """Check that something can be appended. Raises TopicTerminated."""
         if self.terminated:

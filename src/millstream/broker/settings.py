@@ -57,6 +57,9 @@ class BrokerSettings:
         self.configs = dict(configs)
         advertised: str = self._value("advertised.listeners")
         self.advertised_listeners = [one for one in advertised.split(",") if one.strip()]
+        self.cleaner_enabled: bool = self._value("log.cleaner.enable")
+        self.cleaner_backoff_ms: int = self._value("log.cleaner.backoff.ms")
+        self.cleaner_keys_bytes: int = self._value("log.cleaner.dedupe.buffer.size")
         self.connections_max: int = self._value("max.connections")
         self.connections_max_idle_ms: int = self._value("connections.max.idle.ms")
         self.authorizer: bool = bool(self._value("authorizer.class.name"))
@@ -130,6 +133,10 @@ class TopicSettings:
     timestamp_after_max_ms: int
     min_insync_replicas: int
     compacted: bool
+    delete_retention_ms: int
+    dirty_ratio_min: float
+    compaction_lag_min_ms: int
+    compaction_lag_max_ms: int
 
     @classmethod
     def of(cls, configs: Mapping[str, str], broker: BrokerSettings) -> "TopicSettings":
@@ -141,11 +148,13 @@ class TopicSettings:
             return parse_value(key, configs.get(name) or broker.text(key.server_name))
 
         policies = value("cleanup.policy")
-        deletes = "delete" in policies
+        deletes, compacted = "delete" in policies, "compact" in policies
+        lag_max_ms = value("max.compaction.lag.ms")
         return cls(
             log=LogSettings(
                 segment_bytes=value("segment.bytes"),
-                segment_ms=value("segment.ms"),
+                # Only what is sealed can be compacted.
+                segment_ms=min(value("segment.ms"), lag_max_ms) if compacted else value("segment.ms"),
                 retention_ms=value("retention.ms") if deletes else -1,
                 retention_bytes=value("retention.bytes") if deletes else -1,
             ),
@@ -154,5 +163,9 @@ class TopicSettings:
             timestamp_before_max_ms=value("message.timestamp.before.max.ms"),
             timestamp_after_max_ms=value("message.timestamp.after.max.ms"),
             min_insync_replicas=value("min.insync.replicas"),
-            compacted="compact" in policies,
+            compacted=compacted,
+            delete_retention_ms=value("delete.retention.ms"),
+            dirty_ratio_min=value("min.cleanable.dirty.ratio"),
+            compaction_lag_min_ms=value("min.compaction.lag.ms"),
+            compaction_lag_max_ms=lag_max_ms,
         )

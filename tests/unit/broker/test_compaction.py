@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from millstream.broker.compaction import CompactionState, KeyedRecord, _steps
+from millstream.broker.compaction import CompactionState
+from millstream.broker.keyed_frames import KeyedRecord, steps_of
 from millstream.broker.subscriptions import StartAt, Subscribing, SubscriptionKind
 from millstream.model.frame import FrameHeader, read_frame_header
 from millstream.model.pending import Pending
@@ -34,6 +35,9 @@ class TableRecords:
     def keep(self, header: FrameHeader, frame: memoryview, kept: Collection[int]) -> bytes | None:
         self.kept.append((header.base_offset, sorted(kept)))
         return None
+
+    def with_horizon(self, header: FrameHeader, frame: memoryview, horizon_ms: int) -> None:
+        raise AssertionError("this compaction has no horizons")
 
 
 class Press(Bank):
@@ -257,4 +261,4 @@ def test_over_a_threshold() -> None:
 def test_a_step_takes_few_records_at_a_time() -> None:
     small, large = bytes(batch(count=4000)), bytes(batch(count=20_000))
     data = memoryview(small * 3 + large * 2 + small)
-    assert [bytes(one) for one in _steps(data)] == [small * 2, small, large, large, small]
+    assert [bytes(one) for one in steps_of(data, 10_000)] == [small * 2, small, large, large, small]

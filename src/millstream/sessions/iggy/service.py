@@ -10,6 +10,8 @@ from millstream.broker.positions import Positions
 from millstream.broker.streams import Streams
 from millstream.broker.topic_groups import TopicGroups
 from millstream.broker.users import Users
+from millstream.model.frame import Magic
+from millstream.sessions.compaction import NeutralFrameRecords
 from millstream.sessions.iggy.call import Client, HostStats, IggyShared
 from millstream.sessions.iggy.holders import PROTOCOL, members_of
 from millstream.sessions.iggy.session import IggySession
@@ -40,6 +42,7 @@ class IggyService:
         anonymous: bool = True,
     ) -> None:
         runtime, documents = broker.runtime, broker.documents
+        broker.cleaner.readers[Magic.IGGY_BATCH] = NeutralFrameRecords()
         self.shared = IggyShared(
             broker,
             Streams(runtime, documents, broker.namespaces, broker.topics),

@@ -6,8 +6,10 @@ from types import MappingProxyType
 
 from millstream.broker.broker import Broker
 from millstream.broker.credentials import Credentials
+from millstream.model.frame import Magic
 from millstream.sessions.kafka.authentication import Authentication, Security
 from millstream.sessions.kafka.call import Client, KafkaShared
+from millstream.sessions.kafka.compaction import KafkaFrameRecords
 from millstream.sessions.kafka.fetch_sessions import FetchSessions
 from millstream.sessions.kafka.holders import PROTOCOL, members_of
 from millstream.sessions.kafka.session import KafkaSession
@@ -30,6 +32,7 @@ class KafkaService:
         credentials = Credentials(runtime, broker.documents, passwords)
         security = Security(credentials, broker.settings.sasl_mechanisms, runtime)
         self._shared = KafkaShared(broker, fetch_sessions, security)
+        broker.cleaner.readers[Magic.KAFKA_V2] = KafkaFrameRecords()
         broker.holders.register(PROTOCOL, partial(members_of, broker.groups))
 
     def session(self, peer: Peer) -> Session:

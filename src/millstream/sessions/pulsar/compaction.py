@@ -11,8 +11,9 @@ import struct
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from millstream.broker.compaction import KeyedRecord
+from millstream.broker.keyed_frames import Buffer, KeyedRecord
 from millstream.model.frame import HEADER_BYTES, LENGTH_OVERHEAD, FrameHeader, Magic, frame_crc
+from millstream.sessions.compaction import marked
 from millstream.wire.compression import CompressionError
 from millstream.wire.errors import WireError
 from millstream.wire.pulsar.entry import Entry, compact_entry, read_entry, read_messages
@@ -51,6 +52,10 @@ class PulsarFrameRecords:
             return _reframed(frame, compact_entry(entry, kept)) if entry.is_batch else None
         base_offset = header.base_offset
         return batch_of([one for one in read_records(frame) if one.offset - base_offset in kept], header)
+
+    def with_horizon(self, header: FrameHeader, frame: memoryview, horizon_ms: int) -> Buffer:
+        """See `FrameRecords.with_horizon`; of entries alone."""
+        return marked(frame, horizon_ms)
 
 
 def _entry_keys(entry: Entry) -> Sequence[KeyedRecord]:

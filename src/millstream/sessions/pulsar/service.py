@@ -3,6 +3,7 @@
 from functools import partial
 
 from millstream.broker.broker import Broker
+from millstream.model.frame import Magic
 from millstream.sessions.pulsar.authentication import Tokens
 from millstream.sessions.pulsar.compaction import PulsarFrameRecords
 from millstream.sessions.pulsar.holders import PROTOCOL, consumers_of
@@ -26,7 +27,7 @@ class PulsarService:
         self._shared = PulsarShared(
             broker, broker_entry_metadata=broker.settings.broker_entry_metadata, tokens=tokens
         )
-        broker.compaction.records = PulsarFrameRecords()
+        broker.compaction.records = broker.cleaner.readers[Magic.PULSAR_ENTRY] = PulsarFrameRecords()
         subscriptions = broker.subscriptions
         broker.holders.register(
             PROTOCOL, partial(consumers_of, broker), subscriptions.under_way, subscriptions.names_in_use

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from millstream.broker.compaction import KeyedRecord
+from millstream.broker.keyed_frames import KeyedRecord
 from millstream.model.frame import frame_crc, read_frame_header, set_base_offset
 from millstream.model.record import Record
 from millstream.sessions.pulsar.compaction import PulsarFrameRecords

@@ -1,0 +1,260 @@
+"""One run of the cleaner over one partition.
+
+First it learns the last offset of each key in what is *dirty*: what was appended since the run before, as far as its
+memory for keys reaches. Then it goes over all sealed segments up to there, oldest first, and writes anew those in
+which something changes; neighbours that are small become one. The order matters: a tombstone goes only in a later run
+than the one that took all before it with its key.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from millstream.broker.cleaning.key_offsets import KeyOffsets
+from millstream.broker.cleaning.sieve import Sieve
+from millstream.broker.cleaning.steps import Steps
+from millstream.broker.errors import UnknownTopic
+from millstream.broker.keyed_frames import FrameRecords, steps_of
+from millstream.broker.partition import Partition
+from millstream.broker.topics import UPKEEP_LANE
+from millstream.model.errors import MillstreamError
+from millstream.model.frame import Attributes, FrameHeader, read_frame_header
+from millstream.model.pending import Pending
+from millstream.model.runtime import Runtime
+from millstream.storage.files import Files
+from millstream.storage.segment import Segment
+from millstream.storage.segment_draft import SegmentDraft
+
+__all__ = ["Cleaned", "CleaningRun", "Replacing"]
+
+_log = logging.getLogger(__name__)
+_STEP_BYTES: Final = 64 * 1024
+_STEP_RECORDS: Final = 2000
+"""What one step reads: a millisecond or two, in which everyone else waits. One frame may have more."""
+_WRITE_BYTES: Final = 1024 * 1024
+_SEGMENT_OFFSETS_MAX: Final = 2**32 - 1
+"""Offsets of one segment: its index has 32 bits for each."""
+
+Replacing = Callable[[Partition, int, int], Pending[None]]
+"""Told that the frames from one offset to before another are about to change; the run waits until it resolves."""
+
+
+class Cleaned(NamedTuple):
+    """What a run has done.
+
+    Args:
+        offset: the first that it has not cleaned.
+        tombstones_go_ms: when the first of the tombstones that it has left goes; None if there are none.
+        before_bytes, after_bytes: of the segments that it has written anew.
+    """
+
+    offset: int
+    tombstones_go_ms: int | None
+    before_bytes: int
+    after_bytes: int
+
+
+class CleaningRun:
+    """One run; `steps` does it.
+
+    Args:
+        runtime: time, and the lane for files.
+        files: the door to the disk.
+        partition: what is cleaned.
+        readers: what reads frames, by their magic value; of all that the log holds.
+        dirty_offset: where the dirty part begins.
+        end_offset: where the last segment ends that may be cleaned.
+        keys_bytes_max: memory for keys.
+        replacing: see `Replacing`.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        files: Files,
+        partition: Partition,
+        readers: Mapping[int, FrameRecords],
+        *,
+        dirty_offset: int,
+        end_offset: int,
+        keys_bytes_max: int,
+        replacing: Replacing,
+    ) -> None:
+        self._runtime = runtime
+        self._files = files
+        self._partition = partition
+        self._log = partition.log
+        self._readers = readers
+        self._dirty_offset = dirty_offset
+        self._end_offset = end_offset
+        self._latest = KeyOffsets(keys_bytes_max)
+        self._replacing = replacing
+        self._now_ms = runtime.now_ms()
+        self._horizon_ms = self._now_ms + partition.settings.delete_retention_ms
+        self._damaged = False
+        self._tombstones_go_ms: int | None = None
+        self._before_bytes = self._after_bytes = 0
+
+    def steps(self) -> Steps[Cleaned]:
+        """Clean. Raises UnknownTopic if the topic goes, DiskFull, OSError: what was done until then stays."""
+        offset = yield from self._learn()
+        segments = self._segments(offset)
+        while segments:
+            count = yield from self._clean(segments, offset)
+            del segments[:count]
+        # While a damaged segment keeps tombstones back, there is no use in coming back for them.
+        horizon_ms = None if self._damaged else self._tombstones_go_ms
+        return Cleaned(offset, horizon_ms, self._before_bytes, self._after_bytes)
+
+    def _learn(self) -> Steps[int]:
+        """Note the last offset of each key; gives the offset up to which that was done."""
+        offset = max(self._dirty_offset, self._log.start_offset)
+        while offset < self._end_offset and not self._latest.is_full:
+            self._check_there()
+            data, behind = self._log.read(max(offset, self._log.start_offset), _STEP_BYTES)
+            for piece in steps_of(data, _STEP_RECORDS):
+                for header, frame in _frames(piece):
+                    if header.base_offset >= self._end_offset or self._latest.is_full:
+                        return min(header.base_offset, self._end_offset)
+                    self._note(header, frame)
+                yield None
+            offset = behind
+        return max(min(offset, self._end_offset), self._dirty_offset)
+
+    def _note(self, header: FrameHeader, frame: memoryview) -> None:
+        reader = self._readers.get(header.magic)
+        hidden = header.attributes & Attributes.CONTROL or self._partition.is_aborted(header.base_offset)
+        if reader is None or hidden or not header.record_count:
+            return
+        for place, key, _ in reader.keys(header, frame):
+            if key is not None:
+                self._latest.put(key, header.base_offset + place)
+
+    def _segments(self, offset: int) -> list[Segment]:
+        """The segments that begin before an offset, of those that may be cleaned."""
+        end = self._end_offset
+        return [one for one in self._log.sealed_segments if one.base_offset < offset and one.next_offset <= end]
+
+    def _clean(self, segments: list[Segment], offset: int) -> Steps[int]:
+        """Clean the first of some segments, with as many behind it as fit into one file; gives how many they were."""
+        first = segments[0]
+        if first.index.holes:
+            return self._leave(segments[:1])
+        has_room = self._fits(first.log_bytes, first, segments[1:2])
+        if not has_room and not (yield from self._changes(first, offset)):
+            return 1
+        draft = SegmentDraft(self._files, self._log)
+        try:
+            group = yield from self._write(draft, segments, offset)
+            is_whole = not any(segment.index.holes for segment in group)
+            if is_whole:
+                yield self._replacing(self._partition, first.base_offset, group[-1].next_offset)
+                yield self._runtime.run_blocking(UPKEEP_LANE, draft.prepare_work)
+                self._check_there()
+                draft.replace()
+        except (MillstreamError, OSError):
+            yield from self._take_back(draft)
+            raise
+        if not is_whole:
+            yield from self._take_back(draft)
+            return self._leave(group)
+        try:
+            yield self._runtime.run_blocking(UPKEEP_LANE, draft.finish_work)
+        finally:
+            draft.finish()
+        self._before_bytes += sum(segment.log_bytes for segment in group)
+        self._after_bytes += draft.log_bytes
+        return len(group)
+
+    def _fits(self, written_bytes: int, first: Segment, following: list[Segment]) -> bool:
+        """Whether the next segment may go into one file with what was written before it."""
+        return (
+            bool(following)
+            and written_bytes + following[0].log_bytes <= self._log.settings.segment_bytes
+            and following[0].next_offset - first.base_offset <= _SEGMENT_OFFSETS_MAX
+            and not following[0].index.holes
+        )
+
+    def _leave(self, damaged: list[Segment]) -> int:
+        """Leave segments as they are. As records in there stay, so do tombstones that come later."""
+        self._damaged = True
+        _log.warning("damaged segments not cleaned file=%s segments=%d", damaged[0].log_path, len(damaged))
+        return len(damaged)
+
+    def _changes(self, segment: Segment, offset: int) -> Steps[bool]:
+        """Whether anything of a segment would change; if not, what it says of tombstones counts."""
+        sieve = self._sieve(offset)
+        for piece in _pieces(segment):
+            for _ in sieve.sift(_frames(piece)):
+                pass
+            if sieve.changed:
+                return True
+            yield None
+        self._note_horizon(sieve)
+        return False
+
+    def _write(self, draft: SegmentDraft, segments: list[Segment], offset: int) -> Steps[list[Segment]]:
+        """Write what stays of as many segments as one file takes; gives them."""
+        sieve = self._sieve(offset)
+        count = 0
+        while not count or self._fits(draft.log_bytes, segments[0], segments[count : count + 1]):
+            draft.take(segments[count])
+            for piece in _pieces(segments[count]):
+                self._check_there()
+                for frame in sieve.sift(_frames(piece)):
+                    draft.add(frame)
+                if draft.due_bytes >= _WRITE_BYTES:
+                    yield self._runtime.run_blocking(UPKEEP_LANE, draft.write_work)
+                yield None
+            count += 1
+        for frame in sieve.finish():
+            draft.add(frame)
+        self._note_horizon(sieve)
+        return segments[:count]
+
+    def _take_back(self, draft: SegmentDraft) -> Steps[None]:
+        try:
+            yield self._runtime.run_blocking(UPKEEP_LANE, draft.discard_work)
+        except (MillstreamError, OSError) as error:
+            if not self._partition.deleted:
+                _log.warning("draft of a segment stays directory=%s reason=%s", self._log.directory, error)
+        draft.release()
+
+    def _sieve(self, offset: int) -> Sieve:
+        producers = self._log.producers
+        return Sieve(
+            self._latest,
+            self._readers,
+            is_aborted=self._partition.is_aborted,
+            is_remembered=lambda header: producers.remembers(header.producer_id, header.base_offset),
+            start_offset=self._log.start_offset,
+            end_offset=offset,
+            now_ms=None if self._damaged else self._now_ms,
+            horizon_ms=self._horizon_ms,
+        )
+
+    def _note_horizon(self, sieve: Sieve) -> None:
+        found_ms = sieve.earliest_horizon_ms
+        if found_ms is not None and (self._tombstones_go_ms is None or found_ms < self._tombstones_go_ms):
+            self._tombstones_go_ms = found_ms
+
+    def _check_there(self) -> None:
+        if self._partition.deleted:
+            raise UnknownTopic("the topic is being deleted")
+
+
+def _pieces(segment: Segment) -> Iterator[memoryview]:
+    """All that can be read of a segment."""
+    offset = segment.base_offset
+    while offset < segment.next_offset:
+        data, offset = segment.read(offset, _STEP_BYTES)
+        if data:
+            yield from steps_of(data, _STEP_RECORDS)
+
+
+def _frames(data: memoryview) -> Iterator[tuple[FrameHeader, memoryview]]:
+    position = 0
+    while position < len(data):
+        header = read_frame_header(data, position)
+        yield header, data[position : position + header.size]
+        position += header.size

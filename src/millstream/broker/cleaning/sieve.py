@@ -1,0 +1,153 @@
+"""What stays of frames when a log is cleaned: frames in, frames of the same offsets out.
+
+A record goes if a later one with its key is known, if its transaction was aborted, if it was deleted with all before
+it, or if it is a tombstone whose time has come. What has no key and what cannot be read stays.
+
+Of a frame whose records all go an empty one stays, so that offsets remain dense. Empty frames that follow each other
+become one; but each of the batches that are remembered of a producer keeps a frame of its own, so that the same is
+known of the producer when it is read from the log again.
+
+A tombstone stays for a while after all before it with its key are gone, so that a reader who has read those before
+meets it. The frame is told until when, the first time that it is cleaned: its delete horizon (KIP-534).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
+
+from millstream.broker.cleaning.key_offsets import KeyOffsets
+from millstream.broker.keyed_frames import Buffer, FrameRecords, KeyedRecord
+from millstream.model.frame import Attributes, FrameHeader, empty_frame, read_frame_header
+
+__all__ = ["Sieve"]
+
+_DELTA_MAX: Final = 2**31 - 1
+
+
+class Sieve:
+    """Decides about the frames of one file, in order.
+
+    Args:
+        latest: the last offset of each key.
+        readers: what reads frames, by their magic value.
+        is_aborted: whether a base offset is of an aborted transaction.
+        is_remembered: whether what a header says of its producer has to stay known.
+        start_offset: what ends before it is nobody's to read any more.
+        end_offset: frames from there on stay as they are.
+        now_ms: tombstones with an earlier horizon go; None if none may go.
+        horizon_ms: what frames get that have none.
+
+    `earliest_horizon_ms` is that of any tombstone that stays, None without any; `changed` says whether anything that
+    came out differs from what went in.
+    """
+
+    def __init__(
+        self,
+        latest: KeyOffsets,
+        readers: Mapping[int, FrameRecords],
+        *,
+        is_aborted: Callable[[int], bool],
+        is_remembered: Callable[[FrameHeader], bool],
+        start_offset: int,
+        end_offset: int,
+        now_ms: int | None,
+        horizon_ms: int,
+    ) -> None:
+        self._latest = latest
+        self._readers = readers
+        self._is_aborted = is_aborted
+        self._is_remembered = is_remembered
+        self._start_offset = start_offset
+        self._end_offset = end_offset
+        self._now_ms = now_ms
+        self._horizon_ms = horizon_ms
+        self._empty: tuple[int, int] | None = None  # first and last offset of empty frames not given out yet
+        self.earliest_horizon_ms: int | None = None
+        self.changed = False
+
+    def sift(self, frames: Iterable[tuple[FrameHeader, memoryview]]) -> Iterator[Buffer]:
+        """What stays of some frames that follow those before. Empty ones come with what follows, or at `finish`."""
+        for header, frame in frames:
+            left = self._left_of(header, frame)
+            if left is not None:
+                yield from self.finish()
+                yield left
+            elif self._empty is None:
+                self._empty = header.base_offset, header.last_offset
+                self.changed = self.changed or not _is_plain_empty(header)
+            else:
+                self.changed = True
+                first = self._empty[0]
+                if header.last_offset - first > _DELTA_MAX:
+                    yield from self.finish()
+                    first = header.base_offset
+                self._empty = first, header.last_offset
+
+    def finish(self) -> Iterator[Buffer]:
+        """What is left to give out: an empty frame, or nothing."""
+        if self._empty is not None:
+            yield empty_frame(*self._empty)
+            self._empty = None
+
+    def _left_of(self, header: FrameHeader, frame: memoryview) -> Buffer | None:
+        """What stays of a frame; None if it becomes a part of an empty one."""
+        if header.base_offset >= self._end_offset:
+            return frame
+        kept = self._records_left(header, frame)
+        if kept is not None:
+            return kept
+        if header.producer_id < 0 or not self._is_remembered(header):
+            return None
+        empty = empty_frame(header.base_offset, header.last_offset, header)
+        self.changed = self.changed or empty != frame
+        return empty
+
+    def _records_left(self, header: FrameHeader, frame: memoryview) -> Buffer | None:
+        """A frame with the records that stay; None if none does."""
+        gone = header.last_offset < self._start_offset or self._is_aborted(header.base_offset)
+        if gone or not header.record_count:
+            return None
+        reader = self._readers.get(header.magic)
+        found = reader.keys(header, frame) if reader is not None else ()
+        if reader is None or not found or header.attributes & Attributes.CONTROL:
+            return frame
+        kept = {record.place for record in found if not self._goes(header, record)}
+        if not kept:
+            return None
+        left: Buffer = frame
+        if len(kept) < len(found):
+            made = reader.keep(header, frame, kept)
+            if made is not None:
+                left = made
+                self.changed = True
+        if any(record.deletes and record.key is not None and record.place in kept for record in found):
+            left = self._until_horizon(reader, left)
+        return left
+
+    def _goes(self, header: FrameHeader, record: KeyedRecord) -> bool:
+        if record.key is None:
+            return False
+        if self._latest.is_superseded(record.key, header.base_offset + record.place):
+            return True
+        horizon_ms = header.delete_horizon_ms
+        return record.deletes and horizon_ms is not None and self._now_ms is not None and horizon_ms <= self._now_ms
+
+    def _until_horizon(self, reader: FrameRecords, frame: Buffer) -> Buffer:
+        """A frame with a tombstone that stays, and its horizon."""
+        view = memoryview(frame)
+        header = read_frame_header(view)
+        horizon_ms = header.delete_horizon_ms
+        if horizon_ms is None:
+            horizon_ms = self._horizon_ms
+            told = reader.with_horizon(header, view, horizon_ms)
+            if told is None:
+                return frame
+            frame = told
+            self.changed = True
+        if self.earliest_horizon_ms is None or horizon_ms < self.earliest_horizon_ms:
+            self.earliest_horizon_ms = horizon_ms
+        return frame
+
+
+def _is_plain_empty(header: FrameHeader) -> bool:
+    """Whether a frame is empty already and says nothing of a producer."""
+    return not header.record_count and header.producer_id < 0

@@ -1,0 +1,190 @@
+"""When a partition is cleaned, what is remembered of it, and what errors cost."""
+
+from pathlib import Path
+
+import pytest
+
+from millstream.broker.cleaning.cleaner import CLEANED_DOCUMENT
+from tests.support.simulated_files import Fault
+from tests.unit.broker.cleaning.keyed_topic import KeyedTopic
+
+
+def test_the_last_of_each_key_stays_at_its_offset() -> None:
+    topic = KeyedTopic()
+    topic.put_each(*[b"a", b"b"] * 10, b"b", b"c", b"a")
+    topic.seal()
+    topic.put_each(b"c")
+    assert topic.log.segment_count > 10
+    topic.clean()
+    assert topic.keyed() == [(20, b"b"), (21, b"c"), (22, b"a"), (23, b"c")], "the last segment is not cleaned"
+    assert topic.log.segment_count == 3, "segments that have become small are one"
+    assert topic.log.end_offset == 24
+
+
+def test_nothing_is_cleaned_without_compact_in_the_policy() -> None:
+    topic = KeyedTopic(cleanup__policy="delete", retention__ms="-1")
+    topic.put_each(b"a", b"a", b"a")
+    topic.seal()
+    topic.clean()
+    assert len(topic.keyed()) == 3
+    broker = topic.broker
+    broker.wait(broker.broker.topics.set_configs(broker.topic(), {"cleanup.policy": "compact"}))
+    topic.clean()
+    assert topic.keyed() == [(2, b"a")]
+
+
+def test_what_is_not_dirty_enough_waits() -> None:
+    topic = KeyedTopic(min__cleanable__dirty__ratio="0.5")
+    topic.put_each(*(b"%d" % n for n in range(20)))
+    topic.seal()
+    topic.clean()
+    assert topic.broker.broker.cleaner.figures.runs == 1
+    topic.put_each(b"0")
+    topic.seal()
+    topic.clean()
+    assert topic.broker.broker.cleaner.figures.runs == 1
+    assert len(topic.keyed()) == 21
+    topic.put_each(*(b"%d" % n for n in range(1, 20)))
+    topic.seal()
+    topic.clean()
+    assert topic.broker.broker.cleaner.figures.runs == 2
+    assert len(topic.keyed()) == 20
+
+
+def test_what_is_clean_is_known_after_a_restart(tmp_path: Path) -> None:
+    topic = KeyedTopic(str(tmp_path / "db"))
+    topic.put_each(b"a", b"a", b"b")
+    topic.seal()
+    topic.clean()
+    cleaner = topic.broker.broker.cleaner
+    assert cleaner.cleaned_offset(topic.broker.topic(), 0) == 3
+    topic.restart()
+    topic.clean(3)
+    assert topic.broker.broker.cleaner.figures.runs == 0
+    assert topic.keyed() == [(1, b"a"), (2, b"b")]
+
+
+def test_young_records_wait_for_min_compaction_lag() -> None:
+    topic = KeyedTopic(min__compaction__lag__ms="60000", min__cleanable__dirty__ratio="0")
+    now_ms = topic.broker.runtime.now_ms()
+    topic.put((b"a", b"1"), timestamp_ms=now_ms)
+    topic.put((b"a", b"2"), timestamp_ms=now_ms)
+    topic.seal()
+    topic.clean(3)
+    assert len(topic.keyed()) == 2
+    topic.clean(2)
+    assert topic.keyed() == [(1, b"a")]
+
+
+def test_records_that_waited_for_max_compaction_lag_are_cleaned_however_few_they_are() -> None:
+    topic = KeyedTopic(max__compaction__lag__ms="60000", min__cleanable__dirty__ratio="1")
+    for _ in range(2):
+        topic.put((b"a", b"v"), timestamp_ms=topic.broker.runtime.now_ms())
+    topic.clean(3)
+    assert len(topic.keyed()) == 2
+    topic.clean(4)
+    assert topic.keyed() == [(1, b"a")], "the last segment is sealed when it is as old"
+
+
+def test_a_tombstone_goes_in_time_even_if_nothing_else_is_written() -> None:
+    topic = KeyedTopic(delete__retention__ms="100000")
+    topic.put((b"a", b"v"))
+    topic.put((b"a", None), (b"b", b"v"))
+    topic.seal()
+    topic.clean()
+    assert topic.left() == [(1, b"a", None), (2, b"b", b"v")]
+    topic.clean(3)
+    assert topic.broker.broker.cleaner.figures.runs == 1
+    assert (1, b"a", None) in topic.left()
+    topic.clean(10)
+    assert topic.left() == [(2, b"b", b"v")]
+    assert topic.broker.broker.cleaner.figures.runs == 2
+    topic.clean(10)
+    assert topic.broker.broker.cleaner.figures.runs == 2
+
+
+def test_keys_that_memory_does_not_suffice_for_take_several_runs() -> None:
+    topic = KeyedTopic(min__cleanable__dirty__ratio="0")
+    topic.broker.broker.cleaner._settings.cleaner_keys_bytes = 600  # three keys
+    keys = [b"%d" % n for n in range(10)]
+    topic.put_each(*keys, *keys)
+    topic.seal()
+    topic.clean()
+    assert topic.broker.broker.cleaner.figures.runs > 3
+    assert topic.keyed() == [(10 + n, key) for n, key in enumerate(keys)]
+
+
+def test_both_policies_together() -> None:
+    topic = KeyedTopic(cleanup__policy="compact,delete", retention__ms="200000")
+    start_ms = topic.broker.runtime.now_ms()
+    topic.put((b"a", b"1"), timestamp_ms=start_ms)
+    topic.put((b"a", b"2"), timestamp_ms=start_ms)
+    topic.seal()
+    topic.put((b"b", b"1"), timestamp_ms=start_ms + 3_000_000)
+    topic.clean()
+    assert topic.keyed() == [(1, b"a"), (2, b"b")]
+    topic.broker.pass_ms(300_000)
+    assert topic.keyed() == [(2, b"b")]
+    assert topic.log.start_offset == 2
+
+
+def test_a_full_disk_puts_it_off() -> None:
+    topic = KeyedTopic()
+    topic.put_each(b"a", b"a", b"a", b"a")
+    topic.seal()
+    before = topic.frames()
+    topic.broker.files.inject(Fault("open", code=28, path_ending=".log.new", lasting=True))
+    topic.clean()
+    assert topic.frames() == before
+    assert topic.broker.broker.cleaner.figures.failures == 1
+    topic.broker.files.heal()
+    topic.clean()
+    assert topic.keyed() == [(3, b"a")]
+
+
+@pytest.mark.parametrize("operation", ["write", "sync", "open", "remove", "replace", "sync_directory"])
+def test_an_error_of_the_disk_loses_nothing(operation: str, tmp_path: Path) -> None:
+    topic = KeyedTopic(str(tmp_path / "db"))
+    topic.put_each(b"a", b"b", b"a", b"a", b"a", b"a", b"c")
+    topic.seal()
+    topic.flush()
+    ending = {"write": ".log.new", "sync": ".log.new", "open": ".log.new", "replace": ".log"}.get(operation, "")
+    topic.broker.files.inject(Fault(operation, path_ending=ending))  # type: ignore[arg-type]  # each is an Operation
+    topic.clean()
+    last = {key: offset for offset, key in topic.keyed()}
+    assert last == {b"a": 5, b"b": 1, b"c": 6}
+    topic.clean()
+    topic.broker.files.crash(1)
+    topic.start_again()
+    topic.clean()
+    assert topic.keyed() == [(1, b"b"), (5, b"a"), (6, b"c")]
+
+
+def test_a_topic_that_goes_is_left() -> None:
+    topic = KeyedTopic()
+    topic.put_each(*([b"a"] * 200))
+    topic.seal()
+    broker = topic.broker
+    broker.runtime.hold("upkeep")
+    topic.flush()
+    broker.pass_ms(15_000)
+    directory = topic.log.directory
+    gone = broker.broker.delete_topic(broker.topic())
+    broker.runtime.release("upkeep")
+    broker.wait(gone)
+    broker.pass_ms(15_000)
+    assert broker.files.list_directory(directory) == []
+    assert not broker.broker.documents.of_kind(CLEANED_DOCUMENT)
+    assert broker.broker.cleaner.figures.failures == 0
+
+
+def test_nothing_is_cleaned_before_all_protocols_are_there() -> None:
+    topic = KeyedTopic()
+    topic.put_each(b"a", b"a")
+    topic.seal()
+    reader = topic.broker.broker.cleaner.readers.popitem()
+    topic.clean()
+    assert len(topic.keyed()) == 2
+    topic.broker.broker.cleaner.readers.update([reader])
+    topic.clean()
+    assert len(topic.keyed()) == 1
