@@ -1,4 +1,4 @@
-"""Readers by byte address of a topic that is compacted meanwhile: none misses what is left, and none meets garbage."""
+"""Readers by byte address of a topic that is compacted meanwhile: none misses what is left or meets garbage."""
 
 from random import Random
 
