@@ -135,6 +135,11 @@ class FrameHeader(NamedTuple):
         return self.base_offset + self.last_offset_delta
 
     @property
+    def early_ms(self) -> int:
+        """A time of its records, in ms: of the first, as far as the header still tells."""
+        return self.max_timestamp if self.attributes & Attributes.DELETE_HORIZON else self.first_timestamp
+
+    @property
     def delete_horizon_ms(self) -> int | None:
         """The time from which on compaction drops the frame's tombstones; None if it has not met them yet."""
         return self.first_timestamp if self.attributes & Attributes.DELETE_HORIZON else None

@@ -92,11 +92,11 @@ def measure(client: Client, offsets: Offsets, now_s: float) -> dict[str, Lag]:
 
 
 def _time_ms(client: Client, topic: Topic, partition: int, offset: int) -> int:
-    """The time of the frame that holds an offset; -1 if it has none."""
+    """The time of the first record at or behind an offset, about; -1 if there is none, or it has none."""
     leader = topic.leaders[partition]
     fetched = client.fetch(topic.name, topic.topic_id, partition, leader, offset, _FETCH_BYTES)
     walked = walk(memoryview(fetched.records), None, offset, 2**63 - 1)
-    return walked.found[0].header.first_timestamp if walked.found else -1
+    return next((frame.header.early_ms for frame in walked.found if frame.header.record_count), -1)
 
 
 class LagListener(StreamingQueryListener):

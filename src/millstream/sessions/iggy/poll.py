@@ -87,11 +87,7 @@ def _offset_of_time(log: PartitionLog, timestamp_us: int, dialect: Dialect) -> i
     if frame is None:
         return None
     header = read_frame_header(frame)
-    if (
-        dialect is Dialect.A
-        and header.base_offset <= log.start_offset
-        and timestamp_us < header.first_timestamp * 1000
-    ):
+    if dialect is Dialect.A and header.base_offset <= log.start_offset and timestamp_us < header.early_ms * 1000:
         return None
     if header.magic == Magic.IGGY_BATCH:
         return max(header.base_offset, log.start_offset)  # all of it has one time

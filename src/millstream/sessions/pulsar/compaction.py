@@ -23,8 +23,9 @@ from millstream.wire.translation import batch_of, read_records
 
 __all__ = ["PulsarFrameRecords"]
 
-_LENGTH: Final = struct.Struct(">i")
+_INT32: Final = struct.Struct(">i")
 _LENGTH_POSITION: Final = 8
+_RECORD_COUNT_POSITION: Final = 57
 _CRC: Final = struct.Struct(">I")
 _CRC_POSITION: Final = 17
 
@@ -49,7 +50,7 @@ class PulsarFrameRecords:
         """See `FrameRecords.keep`."""
         if header.magic == Magic.PULSAR_ENTRY:
             entry = read_entry(frame[HEADER_BYTES:])
-            return _reframed(frame, compact_entry(entry, kept)) if entry.is_batch else None
+            return _reframed(frame, compact_entry(entry, kept), len(kept)) if entry.is_batch else None
         base_offset = header.base_offset
         return batch_of([one for one in read_records(frame) if one.offset - base_offset in kept], header)
 
@@ -72,9 +73,10 @@ def _entry_keys(entry: Entry) -> Sequence[KeyedRecord]:
     ]
 
 
-def _reframed(frame: memoryview, body: bytearray) -> bytearray:
-    """A frame with the header of another, around another body."""
+def _reframed(frame: memoryview, body: bytearray, record_count: int) -> bytearray:
+    """A frame with the header of another, around another body of fewer records."""
     out = bytearray(frame[:HEADER_BYTES]) + body
-    _LENGTH.pack_into(out, _LENGTH_POSITION, len(out) - LENGTH_OVERHEAD)
+    _INT32.pack_into(out, _LENGTH_POSITION, len(out) - LENGTH_OVERHEAD)
+    _INT32.pack_into(out, _RECORD_COUNT_POSITION, record_count)
     _CRC.pack_into(out, _CRC_POSITION, frame_crc(memoryview(out)))
     return out

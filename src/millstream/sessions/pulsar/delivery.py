@@ -101,7 +101,7 @@ class MessageEncoder:
             header, frame, redeliveries, wanted = delivery
             if plain and wanted is None and not redeliveries:
                 base_offset = header.base_offset
-                if header.magic == Magic.PULSAR_ENTRY:
+                if header.magic == Magic.PULSAR_ENTRY and header.record_count > header.last_offset_delta:
                     append(head_of(base_offset, len(frame) - HEADER_BYTES))
                     append(frame[HEADER_BYTES:])
                     continue
@@ -162,7 +162,8 @@ class MessageEncoder:
             return self.translations.of(self.where, header, frame).entries
         data = frame[HEADER_BYTES:]
         left: int | None = None
-        if self.source is not None and header.base_offset < self.source.horizon:
+        in_source = self.source is not None and header.base_offset < self.source.horizon
+        if in_source or header.record_count <= header.last_offset_delta:
             try:
                 left = open_messages(read_entry(data))
             except InvalidEntry:
