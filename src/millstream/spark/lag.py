@@ -94,9 +94,15 @@ def measure(client: Client, offsets: Offsets, now_s: float) -> dict[str, Lag]:
 def _time_ms(client: Client, topic: Topic, partition: int, offset: int) -> int:
     """The time of the first record at or behind an offset, about; -1 if there is none, or it has none."""
     leader = topic.leaders[partition]
-    fetched = client.fetch(topic.name, topic.topic_id, partition, leader, offset, _FETCH_BYTES)
-    walked = walk(memoryview(fetched.records), None, offset, 2**63 - 1)
-    return next((frame.header.early_ms for frame in walked.found if frame.header.record_count), -1)
+    while True:
+        fetched = client.fetch(topic.name, topic.topic_id, partition, leader, offset, _FETCH_BYTES)
+        headers = [frame.header for frame in walk(memoryview(fetched.records), None, offset, 2**63 - 1).found]
+        if not headers:
+            return -1
+        for header in headers:
+            if header.record_count:
+                return header.early_ms
+        offset = headers[-1].last_offset + 1  # compaction has left nothing up to there
 
 
 class LagListener(StreamingQueryListener):
