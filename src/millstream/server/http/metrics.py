@@ -53,6 +53,23 @@ def _server(site: Site) -> list[Metric]:
     return [topics, failed, names, connections, dropped]
 
 
+def _cleaner(site: Site) -> list[Metric]:
+    figures = site.broker.cleaner.figures
+    values = (
+        ("runs", "Runs of the cleaner over a partition, since the server started.", figures.runs),
+        ("failures", "Those that ended with an error.", figures.failures),
+        ("bytes_before", "Bytes of the segments that were compacted, before.", figures.before_bytes),
+        ("bytes_after", "What is left of them.", figures.after_bytes),
+        ("seconds", "How long the runs took, with all that they waited for.", figures.time_ms / 1000),
+    )
+    families: list[Metric] = []
+    for name, doc, value in values:
+        family = _counter(f"compaction_{name}", doc)
+        family.add_metric((), value)
+        families.append(family)
+    return families
+
+
 def _partitions(site: Site) -> list[Metric]:
     start = _gauge("partition_start_offset", "The first offset that can be read.", _PARTITION)
     end = _counter("partition_records", "Records appended since the topic was made: the end offset.", _PARTITION)
@@ -116,7 +133,7 @@ def _groups(site: Site) -> list[Metric]:
 async def gather_metrics(site: Site) -> list[Metric]:
     """The values of all metrics; between two groups of them the loop does what else is due."""
     families: list[Metric] = []
-    for gather in (_server, _partitions, _subscriptions, _groups, iggy_metrics):
+    for gather in (_server, _cleaner, _partitions, _subscriptions, _groups, iggy_metrics):
         families += gather(site)
         await asyncio.sleep(0)
     return families

@@ -74,6 +74,8 @@ def test_the_figures_of_the_server(admin: Admin) -> None:
     values = samples(admin)
     assert values["millstream_topics"] == len({one.split("-partition-")[0] for one in all_topics(admin)})
     assert (values["millstream_partitions_failed"], values["process_open_fds"] > 0) == (0, True)
+    names = [f"millstream_compaction_{name}_total" for name in ("runs", "failures", "bytes_before", "bytes_after")]
+    assert [values[name] for name in names] == [0, 0, 0, 0]
 
 
 def all_topics(admin: Admin) -> Iterator[str]:
