@@ -1,8 +1,9 @@
 """The last offset of each key, within a bound on memory."""
 
+from collections.abc import Iterable
 from typing import Final
 
-from millstream.broker.keyed_frames import short_key
+from millstream.broker.keyed_frames import KEY_BYTES_MAX, KeyedRecord, short_key
 
 __all__ = ["KeyOffsets"]
 
@@ -27,10 +28,19 @@ class KeyOffsets:
         """Whether it is to be given no further keys."""
         return len(self._offsets) >= self._count_max
 
-    def put(self, key: bytes, offset: int) -> None:
-        """Note a record, which is behind all that were noted before."""
-        self._offsets[short_key(key)] = offset
+    def note(self, base_offset: int, records: Iterable[KeyedRecord]) -> None:
+        """Note the records of a frame, which is behind all that were noted before."""
+        offsets = self._offsets
+        for place, key, _ in records:
+            if key is not None:
+                offsets[key if len(key) <= KEY_BYTES_MAX else short_key(key)] = base_offset + place
 
-    def is_superseded(self, key: bytes, offset: int) -> bool:
-        """Whether a later record with the key is known than that at an offset."""
-        return self._offsets.get(short_key(key), -1) > offset
+    def left(self, base_offset: int, records: Iterable[KeyedRecord]) -> list[KeyedRecord]:
+        """Those of the records of a frame behind which no other is known with the same key; all without a key."""
+        last = self._offsets.get
+        return [
+            record
+            for record in records
+            if (key := record[1]) is None
+            or last(key if len(key) <= KEY_BYTES_MAX else short_key(key), -1) <= base_offset + record[0]
+        ]

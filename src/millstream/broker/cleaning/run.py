@@ -126,9 +126,7 @@ class CleaningRun:
         hidden = header.attributes & Attributes.CONTROL or self._partition.is_aborted(header.base_offset)
         if reader is None or hidden or not header.record_count:
             return
-        for place, key, _ in reader.keys(header, frame):
-            if key is not None:
-                self._latest.put(key, header.base_offset + place)
+        self._latest.note(header.base_offset, reader.keys(header, frame))
 
     def _segments(self, offset: int) -> list[Segment]:
         """The segments that begin before an offset, of those that may be cleaned."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from millstream.broker.cleaning.key_offsets import KeyOffsets
-from millstream.broker.keyed_frames import Buffer, FrameRecords, KeyedRecord
+from millstream.broker.keyed_frames import Buffer, FrameRecords
 from millstream.model.frame import Attributes, FrameHeader, empty_frame, read_frame_header
 
 __all__ = ["Sieve"]
@@ -110,26 +110,25 @@ class Sieve:
         found = reader.keys(header, frame) if reader is not None else ()
         if reader is None or not found or header.attributes & Attributes.CONTROL:
             return frame
-        kept = {record.place for record in found if not self._goes(header, record)}
+        kept = self._latest.left(header.base_offset, found)
+        tombstones = {place for place, key, deletes in kept if deletes and key is not None}
+        if tombstones and self._is_over(header):
+            kept = [record for record in kept if record.place not in tombstones]
+            tombstones.clear()
         if not kept:
             return None
         left: Buffer = frame
         if len(kept) < len(found):
-            made = reader.keep(header, frame, kept)
+            made = reader.keep(header, frame, {record.place for record in kept})
             if made is not None:
                 left = made
                 self.changed = True
-        if any(record.deletes and record.key is not None and record.place in kept for record in found):
-            left = self._until_horizon(reader, left)
-        return left
+        return self._until_horizon(reader, left) if tombstones else left
 
-    def _goes(self, header: FrameHeader, record: KeyedRecord) -> bool:
-        if record.key is None:
-            return False
-        if self._latest.is_superseded(record.key, header.base_offset + record.place):
-            return True
+    def _is_over(self, header: FrameHeader) -> bool:
+        """Whether the tombstones of a frame go."""
         horizon_ms = header.delete_horizon_ms
-        return record.deletes and horizon_ms is not None and self._now_ms is not None and horizon_ms <= self._now_ms
+        return horizon_ms is not None and self._now_ms is not None and horizon_ms <= self._now_ms
 
     def _until_horizon(self, reader: FrameRecords, frame: Buffer) -> Buffer:
         """A frame with a tombstone that stays, and its horizon."""

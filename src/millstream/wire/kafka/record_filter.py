@@ -6,7 +6,7 @@ they are, so that only their times are written anew where the time changes that 
 Source: Apache Kafka documentation, "Record Batch" and "Log Compaction"; KIP-534.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from millstream.model.frame import CODEC_MASK, HEADER_BYTES, Attributes, FrameHeader
@@ -47,17 +47,12 @@ class RecordSpans:
             raise InvalidRecords("the records of a batch do not fit it")
         self._spans: list[int] = spans.tolist()
 
-    def keyed(self) -> list[tuple[int, bytes | None, bool]]:
+    def keyed(self) -> Iterator[tuple[int, bytes | None, bool]]:
         """Offset from the batch's, key, and whether the value is null, of each record."""
-        body, spans = self.body, self._spans
-        return [
-            (
-                spans[at + 3],
-                None if spans[at + 5] < 0 else bytes(body[spans[at + 4] : spans[at + 4] + spans[at + 5]]),
-                spans[at + 6] < 0,
-            )
-            for at in range(0, len(spans), SPAN_FIELDS)
-        ]
+        body, spans = bytes(self.body), self._spans
+        begins, sizes = spans[4::SPAN_FIELDS], spans[5::SPAN_FIELDS]
+        keys = [body[at : at + size] if size >= 0 else None for at, size in zip(begins, sizes, strict=True)]
+        return zip(spans[3::SPAN_FIELDS], keys, [size < 0 for size in spans[6::SPAN_FIELDS]], strict=True)
 
     def records(self) -> list[tuple[int, int, memoryview]]:
         """Offset and time, from the batch's, and the bytes of each record."""

@@ -69,9 +69,7 @@ def cleaned(
     pairs = [(read_frame_header(frame), memoryview(frame)) for frame in frames]
     for header, frame in pairs:
         if header.base_offset < end_offset and header.base_offset not in aborted and header.record_count:
-            for place, key, _ in READERS[header.magic].keys(header, frame):
-                if key is not None:
-                    latest.put(key, header.base_offset + place)
+            latest.note(header.base_offset, READERS[header.magic].keys(header, frame))
     sieve = Sieve(
         latest,
         READERS,

@@ -77,7 +77,9 @@ def test_a_delete_horizon_changes_no_record(codec: Codec) -> None:
 
 def test_keys_and_tombstones() -> None:
     batch = memoryview(sample())
-    assert RecordSpans(read_frame_header(batch), batch).keyed() == [(n, b"k%d" % n, bool(n % 2)) for n in range(5)]
+    assert list(RecordSpans(read_frame_header(batch), batch).keyed()) == [
+        (n, b"k%d" % n, bool(n % 2)) for n in range(5)
+    ]
 
 
 def test_what_cannot_be_read() -> None:
