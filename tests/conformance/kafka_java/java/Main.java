@@ -19,7 +19,8 @@ public final class Main {
             Map.entry("leave-open", Transactions::leaveOpen),
             Map.entry("take-over", Transactions::takeOver),
             Map.entry("through-restarts", Transactions::throughRestarts),
-            Map.entry("idempotent", Transactions::idempotent));
+            Map.entry("idempotent", Transactions::idempotent),
+            Map.entry("compacted", Compaction::compacted));
 
     private Main() {}
 
