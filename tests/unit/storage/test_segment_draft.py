@@ -110,15 +110,18 @@ def test_a_crash_between_any_two_calls_leaves_the_old_or_the_new(count: int, pow
                     pass
                 stopped = False
             disk.heal()
-            disk.crash(at) if power else disk.kill()
-            again = opened(disk)
-            left = read_all(again)
-            assert left in (before, after)
-            found.add(left == after)
-            assert again.producers.encode()[:10] == known[:10]
-            assert [one[:2] for one in again.producers.latest()] == [one[:2] for one in log.producers.latest()]
-            assert not [name for name in disk.list_directory(DIRECTORY) if name.endswith(".new")]
-            append(again, batch(b"goes on", producer_id=5, sequence=30))
+            for seed in range(8 if power else 1):
+                left = disk.copy()
+                if power:
+                    left.crash(seed)
+                again = opened(left)
+                read = read_all(again)
+                assert read in (before, after)
+                found.add(read == after)
+                assert again.producers.encode()[:10] == known[:10]
+                assert [one[:2] for one in again.producers.latest()] == [one[:2] for one in log.producers.latest()]
+                assert not [name for name in left.list_directory(DIRECTORY) if name.endswith(".new")]
+                append(again, batch(b"goes on", producer_id=5, sequence=30))
             if not stopped:
                 break
     assert found == {False, True}
