@@ -1,4 +1,5 @@
-"""The cleaner: looks for the partition that is dirtiest, cleans it, and looks again; after a rest if there was none.
+"""The cleaner: looks for partitions that are dirty, cleans the dirtiest first, and looks again; after a rest if there
+were none.
 
 What is clean is known from a document for each partition: the offset up to which every key has one record, and when
 the first tombstone in there goes. It is stored behind what it speaks of, so that after a crash some of it is done
@@ -6,6 +7,7 @@ again.
 """
 
 import logging
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -89,6 +91,7 @@ class LogCleaner:
         self._settings = settings
         self._failed: set[Partition] = set()
         self._put_off: set[Partition] = set()
+        self._due: deque[tuple[Topic, Partition]] = deque()
         self._timer: Timer | None = None
         self._closed = False
         self.readers: dict[int, FrameRecords] = {}
@@ -124,17 +127,29 @@ class LogCleaner:
         self._timer = self._runtime.call_later(self._settings.cleaner_backoff_ms / 1000, self._look)
 
     def _look(self) -> None:
-        """Clean the partition that needs it most."""
+        """See which partitions are to be cleaned, and begin with the one that needs it most."""
         self._timer = None
         if self._closed:
             return
         # While a protocol is not loaded, records of its clients would be passed over.
-        candidates = self._dirty() if self.readers.keys() >= MAGICS else ()
-        dirtiest = max(candidates, key=lambda dirty: dirty.urgency, default=None)
-        if dirtiest is None:
-            self._rest()
+        found = list(self._dirty()) if self.readers.keys() >= MAGICS else []
+        found.sort(key=lambda dirty: dirty.urgency, reverse=True)
+        self._due.extend((dirty.topic, dirty.partition) for dirty in found)
+        if found:
+            self._clean_next()
         else:
-            self._clean(dirtiest)
+            self._rest()
+
+    def _clean_next(self) -> None:
+        """Clean the next partition that is due, as it is by now; look again if there is none left."""
+        now_ms = self._runtime.now_ms()
+        while self._due:
+            topic, partition = self._due.popleft()
+            dirty = self._dirty_part(topic, partition, now_ms) if self._may_clean(partition) else None
+            if dirty is not None:
+                self._clean(dirty)
+                return
+        self._look()
 
     def _dirty(self) -> Iterator[_Dirty]:
         now_ms = self._runtime.now_ms()
@@ -146,7 +161,7 @@ class LogCleaner:
 
     def _may_clean(self, partition: Partition) -> bool:
         is_out = partition in self._failed or partition in self._put_off or partition.log.failure is not None
-        return partition.settings.compacted and not is_out
+        return partition.settings.compacted and not partition.deleted and not is_out
 
     def _dirty_part(self, topic: Topic, partition: Partition, now_ms: int) -> _Dirty | None:
         """What is to be cleaned of a partition; None if nothing is yet."""
@@ -221,7 +236,7 @@ class LogCleaner:
             except Exception as error:  # noqa: BLE001 - a fault of ours, too, is to cost no other partition its cleaning
                 self._leave(partition, error)
             if not self._closed:
-                self._runtime.call_soon(self._look)
+                self._runtime.call_soon(self._clean_next)
 
         stepped = take_steps(self._runtime, run.steps(), lambda: self._closed)
         stepped.chain(note).when_done(end)
