@@ -343,8 +343,8 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = _table(
         "log.cleaner.dedupe.buffer.size",
         Kind.LONG,
         str(128 * 1024 * 1024),
-        "Bytes of memory for the keys of the partition that is being compacted, 200 for each. If they do not do, "
-        "it takes several runs.",
+        "Bytes of memory for the keys of the partition that is being compacted, 200 for each. If that is not "
+        "enough, it takes several runs.",
         low=1024 * 1024,
     ),
     ConfigKey(

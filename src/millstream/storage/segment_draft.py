@@ -94,7 +94,7 @@ class SegmentDraft:
         assert self._file is not None
         if self._index.next_offset != self._old[-1].next_offset:
             raise ValueError(f"{self._path} ends before offset {self._old[-1].next_offset}")
-        self._close()
+        self.close()
         content = self._files.read_whole(self._old[-1].index_path)
         decoded = decode_index(self._old[-1].base_offset, content) if content is not None else None
         self._producers = decoded[1] if decoded is not None else None
@@ -135,7 +135,7 @@ class SegmentDraft:
 
     def discard_work(self) -> None:
         """Take everything back, in place of `replace` and what follows it. Raises OSError, DiskFull."""
-        self._close()
+        self.close()
         if self._replaced is not None:
             self._replaced.close()
             self._replaced = None
@@ -149,7 +149,8 @@ class SegmentDraft:
             segment.pinned = False
             segment.drop_index()
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Give the descriptor of the draft back."""
         if self._file is not None:
             self._file.close()
             self._file = None

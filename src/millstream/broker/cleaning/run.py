@@ -153,6 +153,9 @@ class CleaningRun:
         except (MillstreamError, OSError):
             yield from self._take_back(draft)
             raise
+        except GeneratorExit:
+            draft.close()  # the server stops; the next start removes the file
+            raise
         if not is_whole:
             yield from self._take_back(draft)
             return self._leave(group)
