@@ -8,6 +8,13 @@ import pytest
 from tests.support.server_process import ServerProcess, serving
 
 _numbers = itertools.count()
+IMPATIENT_GROUPS = [
+    "group.consumer.min.heartbeat.interval.ms=100",
+    "group.consumer.heartbeat.interval.ms=200",
+    "group.consumer.min.session.timeout.ms=1000",
+    "group.consumer.session.timeout.ms=3000",
+]
+"""Settings of a server whose consumer groups (KIP-848) hear of their members often, and do not wait for them long."""
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +30,12 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 @pytest.fixture(scope="session")
 def impatient_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """A server that takes short session timeouts and looks for what to delete all the time."""
-    settings = ["group.min.session.timeout.ms=500", "log.retention.check.interval.ms=200", "flush.interval.ms=50"]
+    settings = [
+        *IMPATIENT_GROUPS,
+        "group.min.session.timeout.ms=500",
+        "log.retention.check.interval.ms=200",
+        "flush.interval.ms=50",
+    ]
     with serving(str(tmp_path_factory.mktemp("impatient") / "data"), settings=settings) as server:
         yield server
         assert "internal error" not in server.log()

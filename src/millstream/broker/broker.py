@@ -78,7 +78,7 @@ class Broker:
             else None
         )
         self.topics.load(snapshot.topics, snapshot.dropped, self.documents.of_kind(TOPIC_DOCUMENT))
-        self.groups = Groups(runtime, settings, Offsets(store, snapshot.offsets))
+        self.groups = Groups(runtime, settings, Offsets(store, snapshot.offsets), self.topics)
         self.subscriptions = Subscriptions(
             runtime, self.groups.offsets, settings.subscriptions, bounds=TransactionBounds()
         )

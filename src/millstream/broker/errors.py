@@ -22,7 +22,11 @@
         ├── UnknownMember
         ├── MemberIdRequired     the answer carries the id to come back with
         ├── FencedInstance
+        ├── UnreleasedInstance   a static member is still there
         ├── IllegalGeneration
+        ├── FencedEpoch          the member is to give up everything and join again
+        ├── StaleEpoch           the member has a newer epoch by now
+        ├── UnsupportedAssignor
         ├── RebalanceInProgress
         ├── InconsistentProtocol
         ├── InvalidSessionTimeout
@@ -42,6 +46,7 @@ __all__ = [
     "AppendRefused",
     "BatchTooLarge",
     "BrokerError",
+    "FencedEpoch",
     "FencedInstance",
     "GroupError",
     "GroupFull",
@@ -65,12 +70,15 @@ __all__ = [
     "ProducersHeld",
     "ProducersRefused",
     "RebalanceInProgress",
+    "StaleEpoch",
     "SubscribedToTopic",
     "TopicError",
     "TopicExists",
     "TopicTerminated",
     "UnknownMember",
     "UnknownTopic",
+    "UnreleasedInstance",
+    "UnsupportedAssignor",
 ]
 
 
@@ -148,6 +156,22 @@ class FencedInstance(GroupError):
 
 class IllegalGeneration(GroupError):
     """The member speaks of a generation that is over."""
+
+
+class UnreleasedInstance(GroupError):
+    """The static instance id is that of another member, which has not left."""
+
+
+class FencedEpoch(GroupError):
+    """The member speaks of an epoch that it cannot have: it is to give up its partitions and to join again."""
+
+
+class StaleEpoch(GroupError):
+    """The member speaks of an epoch that is over, or is not its own."""
+
+
+class UnsupportedAssignor(GroupError):
+    """An assignor that this server does not have."""
 
 
 class RebalanceInProgress(GroupError):

@@ -12,11 +12,11 @@ before joining), KIP-814 (static leader).
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final
 
+from millstream.broker.any_group import Assignment, GroupKind, GroupState, Joined, Joining, Protocol
 from millstream.broker.errors import (
     FencedInstance,
     GroupError,
@@ -36,72 +36,6 @@ _NEW_MEMBER_TIMEOUT_MS: Final = 5 * 60 * 1000
 """ms for which a member that has not finished its first join is kept, whatever its session timeout (KIP-394)."""
 
 
-class GroupState(Enum):
-    """Where a group stands; the values are Kafka's names."""
-
-    EMPTY = "Empty"
-    PREPARING = "PreparingRebalance"
-    COMPLETING = "CompletingRebalance"
-    STABLE = "Stable"
-    DEAD = "Dead"
-
-
-class Protocol(NamedTuple):
-    """An assignment protocol that a member can take part in, and what it tells the leader."""
-
-    name: str
-    metadata: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Joining:
-    """A request to join.
-
-    Args:
-        member_id: empty for a new member.
-        instance_id: the static id, None for a dynamic member.
-        client_id, client_host: who it is, for those who look.
-        session_timeout_ms: silence after which it is taken for dead.
-        rebalance_timeout_ms: how long the others wait for it to join again.
-        protocol_type: the kind of group, such as "consumer".
-        protocols: in order of preference.
-        id_required: whether a new dynamic member must come back with the id it is given.
-        may_skip_assignment: whether a static leader understands that its assignment stands (KIP-814).
-    """
-
-    member_id: str
-    instance_id: str | None
-    client_id: str
-    client_host: str
-    session_timeout_ms: int
-    rebalance_timeout_ms: int
-    protocol_type: str
-    protocols: tuple[Protocol, ...]
-    id_required: bool
-    may_skip_assignment: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Joined:
-    """The outcome of a join: the new generation. `members` is empty for all but the leader."""
-
-    member_id: str
-    generation: int
-    protocol_type: str
-    protocol_name: str
-    leader_id: str
-    members: tuple[tuple[str, str | None, bytes], ...] = ()
-    skip_assignment: bool = False
-
-
-class Assignment(NamedTuple):
-    """The outcome of a sync: what the leader assigned to a member."""
-
-    protocol_type: str
-    protocol_name: str
-    content: bytes
-
-
 @dataclass(slots=True)
 class Member:
     """A member. `joining` and `syncing` hold its answers while it waits for them."""
@@ -113,6 +47,7 @@ class Member:
     session_timeout_ms: int
     rebalance_timeout_ms: int
     protocols: tuple[Protocol, ...]
+    subscribed: frozenset[str]
     assignment: bytes = b""
     joining: Pending[Joined] | None = None
     syncing: Pending[Assignment] | None = None
@@ -134,6 +69,8 @@ class Group:
         initial_delay_ms: how long the first rebalance of an empty group waits for more members.
         size_max: how many members it may have.
     """
+
+    kind: Final = GroupKind.CLASSIC
 
     def __init__(self, group_id: str, runtime: Runtime, initial_delay_ms: int, size_max: int) -> None:
         self.id = group_id
@@ -233,6 +170,9 @@ class Group:
             raise RebalanceInProgress("the group is rebalancing")
         self._alive(member)
 
+    def check_fetch(self, member_id: str | None, epoch: int) -> None:
+        """Anyone may ask what is committed."""
+
     # Membership
 
     def _agrees(self, request: Joining) -> bool:
@@ -273,6 +213,7 @@ class Group:
             request.session_timeout_ms,
             request.rebalance_timeout_ms,
             request.protocols,
+            request.topics,
         )
         self.members[member_id] = member
         if request.instance_id is not None:
@@ -287,6 +228,7 @@ class Group:
 
     def _rejoin(self, member: Member, request: Joining) -> Pending[Joined]:
         member.protocols = request.protocols
+        member.subscribed = request.topics
         member.session_timeout_ms = request.session_timeout_ms
         member.rebalance_timeout_ms = request.rebalance_timeout_ms
         if member.joining is not None:
@@ -310,6 +252,7 @@ class Group:
             request.session_timeout_ms,
             request.rebalance_timeout_ms,
             request.protocols,
+            request.topics,
             old.assignment,
             is_new=False,
         )
@@ -515,8 +458,31 @@ class Group:
             skip_assignment=skip_assignment,
         )
 
-    def close(self) -> None:
-        """Let all members go and no timer run any more: the group is deleted, or the server stops."""
+    def take_over(self, generation: int, protocol_type: str, members: Iterable[Member]) -> None:
+        """Begin with the members of a group of another kind, and have them join again.
+
+        Args:
+            generation: that they know; it grows with the rebalance.
+            protocol_type: the kind of group.
+            members: they have an assignment protocol in common.
+        """
+        self.generation, self.protocol_type = generation, protocol_type
+        for member in members:
+            self.members[member.id] = member
+            if member.instance_id is not None:
+                self._static[member.instance_id] = member.id
+            self._watch(member)
+        self.leader_id = next(iter(self.members))
+        self.protocol_name = self._chosen_protocol()
+        self.state = GroupState.STABLE
+        self._prepare_rebalance()
+
+    def close(self, error: GroupError | None = None) -> None:
+        """Let all members go and no timer run any more: the group is deleted or becomes another, or the server stops.
+
+        Args:
+            error: what members that wait are told; by default that there is no such member.
+        """
         self.state = GroupState.DEAD
         for timer in (self._rebalance_timer, self._sync_timer, *self._pending_ids.values()):
             if timer is not None:
@@ -524,4 +490,4 @@ class Group:
         self._pending_ids.clear()
         members, self.members = list(self.members.values()), {}
         for member in members:
-            self._stop(member, UnknownMember("the group is gone"))
+            self._stop(member, error or UnknownMember("the group is gone"))

@@ -1,19 +1,25 @@
-"""All consumer groups: finding and making them, their offsets, and forgetting what nobody needs any more."""
+"""All groups: finding and making them, their offsets, and forgetting what nobody needs any more."""
 
 from collections.abc import Callable, Iterable
 from uuid import UUID
 
+from millstream.broker.any_group import AnyGroup, GroupState, Joined, Joining
+from millstream.broker.consumer_groups import ConsumerGroup, Heartbeat, Reply
+from millstream.broker.consumer_groups.environment import GroupEnvironment, GroupTimings
+from millstream.broker.consumer_groups.migration import downgraded, upgraded
 from millstream.broker.errors import (
+    GroupFull,
     GroupNotEmpty,
     GroupNotFound,
-    IllegalGeneration,
     InvalidGroupId,
     InvalidSessionTimeout,
     UnknownMember,
+    UnsupportedAssignor,
 )
-from millstream.broker.group import Group, GroupState, Joined, Joining
+from millstream.broker.group import Group
 from millstream.broker.offsets import Offsets, Place
 from millstream.broker.settings import BrokerSettings
+from millstream.broker.topics import Topics
 from millstream.model.pending import Pending, settled
 from millstream.model.runtime import Runtime
 from millstream.storage.metadata import CommittedOffset
@@ -22,29 +28,38 @@ __all__ = ["Groups"]
 
 
 class Groups:
-    """The consumer groups of the server. Members live in memory; offsets last.
+    """The groups of the server, of both kinds. Members live in memory; offsets last.
 
     Args:
         runtime: time and chance.
         settings: the server's.
         offsets: what groups have committed.
+        topics: what consumer groups are assigned.
 
     `in_use` says whether others than members use the offsets of a group: clients of another protocol under its name.
+    `environment` is what consumer groups share.
     """
 
-    def __init__(self, runtime: Runtime, settings: BrokerSettings, offsets: Offsets) -> None:
+    def __init__(self, runtime: Runtime, settings: BrokerSettings, offsets: Offsets, topics: Topics) -> None:
         self._runtime = runtime
         self._settings = settings
         self.offsets = offsets
-        self._groups: dict[str, Group] = {}
+        self._groups: dict[str, AnyGroup] = {}
         self.in_use: Callable[[str], bool] = lambda _: False
+        self.environment = GroupEnvironment(
+            runtime=runtime, topics=topics, settings=settings.consumer_groups, timings=self._timings
+        )
         self._started_ms = runtime.now_ms()
+
+    def _timings(self, _: str) -> GroupTimings:
+        settings = self._settings.consumer_groups
+        return GroupTimings(settings.session_timeout_ms, settings.heartbeat_interval_ms)
 
     def ids(self) -> list[str]:
         """All groups that have members or offsets, or had members since the start."""
         return sorted({*self._groups, *self.offsets.group_ids()})
 
-    def find(self, group_id: str) -> Group | None:
+    def find(self, group_id: str) -> AnyGroup | None:
         """A group that has members or had some since the start; one that has only offsets is shown as empty."""
         group = self._groups.get(group_id)
         if group is None and self.offsets.of_group(group_id):
@@ -68,13 +83,80 @@ class Groups:
                 f"a session timeout lies between {low} and {high} ms, and {request.session_timeout_ms} does not"
             )
         group = self._groups.get(group_id)
-        if group is None:
+        if group is None or (isinstance(group, ConsumerGroup) and group.idle):
             if request.member_id:
                 raise UnknownMember(f"the group has no member {request.member_id!r}")
             group = self._groups[group_id] = self._new(group_id)
         return group.join(request)
 
-    def member_group(self, group_id: str) -> Group:
+    def beat(self, group_id: str, heartbeat: Heartbeat) -> Reply:
+        """Take a heartbeat of a member of a consumer group, which comes to be if it joins. See `ConsumerGroup.beat`.
+
+        Raises:
+            InvalidGroupId, GroupError.
+            GroupNotFound: the group is a classic one, and stays it.
+        """
+        self._check_id(group_id)
+        assignors = self._settings.consumer_groups.assignors
+        if heartbeat.assignor is not None and heartbeat.assignor not in assignors:
+            raise UnsupportedAssignor(f"{heartbeat.assignor} is none of the assignors {', '.join(assignors)}")
+        group = self._groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            return group.beat(heartbeat)
+        if heartbeat.epoch:
+            # Members are not remembered over a restart. From this error, they join again by themselves.
+            raise UnknownMember(f"the group has no member {heartbeat.member_id!r}")
+        consumers = self._consumer_group(group_id, group)
+        reply = consumers.beat(heartbeat)
+        if group is not None:
+            group.close()
+        self._groups[group_id] = consumers
+        return reply
+
+    def _consumer_group(self, group_id: str, group: AnyGroup | None) -> ConsumerGroup:
+        """A new consumer group, with the members of a classic one if there are any."""
+        if isinstance(group, Group) and group.members:
+            settings = self._settings.consumer_groups
+            if len(group.members) >= settings.size_max:
+                raise GroupFull(f"the group has {len(group.members)} members, as many as it may have")
+            consumers = upgraded(group, self.environment, self._deserted) if settings.may_upgrade else None
+            if consumers is None:
+                raise GroupNotFound(f"the group {group_id} is not a consumer group")
+            self._groups[group_id] = consumers
+            return consumers
+        return ConsumerGroup(group_id, self.environment, self._deserted)
+
+    def _deserted(self, consumers: ConsumerGroup) -> None:
+        """No member of a consumer group needs it to be one any more."""
+        small_enough = len(consumers.members) <= self._settings.group_size_max
+        if self._settings.consumer_groups.may_downgrade and small_enough:
+            group = self._new(consumers.id)
+            self._groups[consumers.id] = group
+            downgraded(consumers, self.environment, group)
+
+    def depart(self, group_id: str, member_id: str, instance_id: str | None, *, for_a_while: bool) -> None:
+        """Let a member of a consumer group leave. See `ConsumerGroup.depart`.
+
+        Raises:
+            InvalidGroupId, UnknownMember, FencedInstance.
+        """
+        group = self.member_group(group_id)
+        if not isinstance(group, ConsumerGroup):
+            raise UnknownMember(f"the group {group_id} is not a consumer group")
+        group.depart(member_id, instance_id, for_a_while=for_a_while)
+
+    def consumer_group(self, group_id: str) -> ConsumerGroup:
+        """A consumer group.
+
+        Raises:
+            GroupNotFound: there is none, or it is a classic one.
+        """
+        group = self._groups.get(group_id)
+        if not isinstance(group, ConsumerGroup):
+            raise GroupNotFound(f"the group {group_id} is not a consumer group")
+        return group
+
+    def member_group(self, group_id: str) -> AnyGroup:
         """The group that a member speaks of.
 
         Raises:
@@ -96,15 +178,15 @@ class Groups:
     ) -> Pending[None]:
         """Commit offsets, as a member or, with generation -1, without being one.
 
+        Args:
+            generation: that of a classic group, or the epoch of a member of a consumer group.
+
         Raises:
             InvalidGroupId, GroupError: the group does not let the member.
+            GroupNotFound: the group has no members.
         """
         self._check_id(group_id)
-        group = self._groups.get(group_id)
-        if group is not None:
-            group.check_commit(member_id, instance_id, generation)
-        elif generation >= 0:
-            raise IllegalGeneration(f"the group {group_id} has no generation {generation}")
+        self._check_commit(group_id, member_id, instance_id, generation)
         return self.offsets.commit(group_id, offsets) if offsets else settled(None)
 
     def check_transactional_commit(
@@ -118,13 +200,29 @@ class Groups:
             InvalidGroupId, GroupError.
         """
         self._check_id(group_id)
-        if generation < 0 and not member_id and instance_id is None:
-            return
+        if generation >= 0 or member_id or instance_id is not None:
+            self._check_commit(group_id, member_id, instance_id, generation)
+
+    def _check_commit(self, group_id: str, member_id: str, instance_id: str | None, generation: int) -> None:
         group = self._groups.get(group_id)
         if group is not None:
             group.check_commit(member_id, instance_id, generation)
         elif generation >= 0:
-            raise IllegalGeneration(f"the group {group_id} has no generation {generation}")
+            raise GroupNotFound(f"the group {group_id} has no generation {generation}")
+
+    def check_fetch(self, group_id: str, member_id: str | None, epoch: int) -> None:
+        """Check that a member may ask what its group has committed.
+
+        Args:
+            member_id: None of who is no member.
+            epoch: the member's, -1 of who is none.
+
+        Raises:
+            GroupError: the group does not let the member.
+        """
+        group = self._groups.get(group_id)
+        if group is not None:
+            group.check_fetch(member_id, epoch)
 
     def delete(self, group_id: str) -> Pending[None]:
         """Delete a group without members, and its offsets.

@@ -87,6 +87,10 @@ class Holders:
         ]
         return gather(moving).then(lambda done: done) if moving else None
 
+    def barred(self, name: str, protocol: str) -> frozenset[str]:
+        """The topics, by flat name, that clients of a protocol may not read under a name, because others do."""
+        return frozenset() if self._several else frozenset(one.topic for one in self.of(name, besides=protocol))
+
     def check(self, name: str, topics: Iterable[Topic], protocol: str) -> None:
         """Check that clients of a protocol may read some topics under a name.
 

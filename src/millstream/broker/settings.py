@@ -9,7 +9,7 @@ from millstream.broker.configs import BROKER_CONFIGS, TOPIC_CONFIGS, check_confi
 from millstream.broker.errors import InvalidConfig
 from millstream.storage.log import LogSettings
 
-__all__ = ["BrokerSettings", "SubscriptionSettings", "TopicSettings"]
+__all__ = ["BrokerSettings", "ConsumerGroupSettings", "SubscriptionSettings", "TopicSettings"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +40,18 @@ class SubscriptionSettings:
     turn_bytes_max: int = 1024 * 1024
     look_ahead_per_consumer: int = 2000
     look_ahead_max: int = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerGroupSettings:
+    """The limits of consumer groups (KIP-848); `configs` has what each means."""
+
+    session_timeout_ms: int
+    heartbeat_interval_ms: int
+    size_max: int
+    assignors: tuple[str, ...]
+    may_upgrade: bool
+    may_downgrade: bool
 
 
 class BrokerSettings:
@@ -73,6 +85,7 @@ class BrokerSettings:
         self.session_timeout_min_ms: int = self._value("group.min.session.timeout.ms")
         self.several_protocols: bool = self._value("group.several.protocols.enable")
         self.group_size_max: int = self._value("group.max.size")
+        self.consumer_groups = self._consumer_groups()
         self.iggy_deduplication: tuple[int, int] | None = None
         if self._value("iggy.deduplication.enable"):
             entries_max, keep_ms = self._value("iggy.deduplication.entries.max"), self._value("iggy.deduplication.ms")
@@ -102,6 +115,21 @@ class BrokerSettings:
         self.transactional_id_expiration_ms: int = self._value("transactional.id.expiration.ms")
         self.translation_cache_bytes: int = self._value("translation.cache.bytes")
         self.zookeeper_hosts: str = self._value("zookeeper.connect")
+
+    def _consumer_groups(self) -> ConsumerGroupSettings:
+        for name in ("session.timeout", "heartbeat.interval"):
+            low, value, high = (self._value(f"group.consumer.{bound}{name}.ms") for bound in ("min.", "", "max."))
+            if not low <= value <= high:
+                raise InvalidConfig(f"group.consumer.{name}.ms lies between {low} and {high}, and {value} does not")
+        policy = self._value("group.consumer.migration.policy")
+        return ConsumerGroupSettings(
+            session_timeout_ms=self._value("group.consumer.session.timeout.ms"),
+            heartbeat_interval_ms=self._value("group.consumer.heartbeat.interval.ms"),
+            size_max=self._value("group.consumer.max.size"),
+            assignors=self._value("group.consumer.assignors"),
+            may_upgrade=policy in {"upgrade", "bidirectional"},
+            may_downgrade=policy in {"downgrade", "bidirectional"},
+        )
 
     def text(self, name: str) -> str:
         """The value of a setting in force, as text."""

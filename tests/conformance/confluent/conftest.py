@@ -87,8 +87,10 @@ class Member:
         self.lost: list[set[int]] = []
         self.partitions: set[int] = set()
         self.values: list[bytes] = []
-        settings = {"bootstrap.servers": server.kafka, "group.id": group, "heartbeat.interval.ms": 200, **config}
-        self._cooperative = "cooperative" in str(config.get("partition.assignment.strategy"))
+        consumer_group = config.get("group.protocol") == "consumer"
+        pace = {} if consumer_group else {"heartbeat.interval.ms": 200}  # of a consumer group, the server says it
+        settings = {"bootstrap.servers": server.kafka, "group.id": group, **pace, **config}
+        self._cooperative = consumer_group or "cooperative" in str(config.get("partition.assignment.strategy"))
         self._consumer = Consumer(
             {"auto.offset.reset": "earliest", "enable.auto.commit": False, "fetch.wait.max.ms": 50, **settings}
         )

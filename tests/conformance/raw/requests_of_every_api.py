@@ -15,6 +15,8 @@ from millstream.wire.kafka.messages.alter_user_scram_credentials import (
     ScramCredentialDeletion,
 )
 from millstream.wire.kafka.messages.api_versions import ApiVersionsRequest
+from millstream.wire.kafka.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from millstream.wire.kafka.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from millstream.wire.kafka.messages.create_acls import AclCreation, CreateAclsRequest
 from millstream.wire.kafka.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from millstream.wire.kafka.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -149,6 +151,20 @@ def requests_by_key(topic: str, topic_id: UUID, fresh: str) -> dict[int, Any]:
         75: DescribeTopicPartitionsRequest(topics=[TopicRequest(name=topic)]),
         **_of_transactions(topic, fresh),
         **_of_authentication(fresh),
+        **_of_consumer_groups(topic, fresh),
+    }
+
+
+def _of_consumer_groups(topic: str, fresh: str) -> dict[int, Any]:
+    return {
+        68: ConsumerGroupHeartbeatRequest(
+            group_id=f"{fresh}-consumers",
+            member_id=fresh,
+            rebalance_timeout_ms=10_000,
+            subscribed_topic_names=[topic],
+            topic_partitions=[],
+        ),
+        69: ConsumerGroupDescribeRequest(group_ids=[fresh]),
     }
 
 

@@ -21,7 +21,7 @@ from tests.unit.wire.kafka.samples import kafka_4_versions
 APIS = {key: handler.api for key, handler in HANDLERS.items()}
 ISSUE_APIS = (
     "0 1 2 3 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 28 "
-    "29 30 31 32 33 35 36 37 42 44 47 50 51 60 61 65 66 75"  # those that must be there
+    "29 30 31 32 33 35 36 37 42 44 47 50 51 60 61 65 66 68 69 75"  # those that must be there
 )
 UNKNOWN = {
     "Heartbeat": {ErrorCode.UNKNOWN_MEMBER_ID},
@@ -29,6 +29,7 @@ UNKNOWN = {
     "LeaveGroup": {ErrorCode.UNKNOWN_MEMBER_ID},
     "JoinGroup": {ErrorCode.MEMBER_ID_REQUIRED},
     "DescribeGroups": {ErrorCode.GROUP_ID_NOT_FOUND},
+    "ConsumerGroupDescribe": {ErrorCode.GROUP_ID_NOT_FOUND},
     "DeleteGroups": {ErrorCode.GROUP_ID_NOT_FOUND},
     "OffsetDelete": {ErrorCode.GROUP_ID_NOT_FOUND},
     "DeleteTopics": {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},

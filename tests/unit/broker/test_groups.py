@@ -7,7 +7,6 @@ import pytest
 from millstream.broker.errors import (
     GroupNotEmpty,
     GroupNotFound,
-    IllegalGeneration,
     InvalidGroupId,
     InvalidSessionTimeout,
     MemberIdRequired,
@@ -77,7 +76,7 @@ def test_a_member_of_an_unknown_group_is_told_to_join_anew(groups: Groups) -> No
         groups.join("g", joining("somebody"))
     with pytest.raises(UnknownMember):
         groups.member_group("g")
-    with pytest.raises(IllegalGeneration):
+    with pytest.raises(GroupNotFound):
         groups.commit("g", "somebody", None, 3, {})
     assert groups.ids() == []
 

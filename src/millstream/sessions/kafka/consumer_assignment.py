@@ -8,20 +8,33 @@ Source: Apache Kafka, ConsumerProtocolAssignment.json.
 import struct
 from collections.abc import Mapping, Sequence
 
-__all__ = ["encode_assignment"]
+from millstream.sessions.kafka.consumer_fields import ConsumerFields
+
+__all__ = ["decode_assignment", "encode_assignment"]
 
 _NO_USER_DATA = struct.pack(">i", -1)
 
 
-def encode_assignment(partitions: Mapping[str, Sequence[int]]) -> bytes:
-    """An assignment of version 0.
+def encode_assignment(partitions: Mapping[str, Sequence[int]], version: int = 0) -> bytes:
+    """An assignment.
 
     Args:
         partitions: by topic.
+        version: of the message; all have the same fields.
     """
-    parts = [struct.pack(">hi", 0, len(partitions))]
+    parts = [struct.pack(">hi", version, len(partitions))]
     for topic, indexes in partitions.items():
         name = topic.encode()
         parts.append(struct.pack(">h", len(name)) + name)
         parts.append(struct.pack(f">i{len(indexes)}i", len(indexes), *indexes))
     return b"".join((*parts, _NO_USER_DATA))
+
+
+def decode_assignment(content: bytes) -> frozenset[tuple[str, int]] | None:
+    """The partitions in an assignment; None if it is not one."""
+    fields = ConsumerFields(content)
+    try:
+        fields.int16()
+        return fields.partitions()
+    except (struct.error, UnicodeDecodeError, ValueError):
+        return None

@@ -1,15 +1,17 @@
 """DescribeGroups: versions 0 to 6. Every group asked for gets an entry: librdkafka aborts on an empty list.
 
+A consumer group is none that this API knows: ConsumerGroupDescribe describes it.
+
 Where clients of another protocol read under the group's name, they are shown as its members, and their protocol as
 the group's assignor.
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final
 
 from millstream.broker.acl import Operation, ResourceType
-from millstream.broker.group import Group, GroupState
+from millstream.broker.any_group import GroupState
+from millstream.broker.group import Group
 from millstream.broker.holders import Holder
 from millstream.model.errors import MillstreamError
 from millstream.sessions.kafka import authorized_operations
@@ -17,7 +19,7 @@ from millstream.sessions.kafka.authorization import require
 from millstream.sessions.kafka.call import Call
 from millstream.sessions.kafka.consumer_assignment import encode_assignment
 from millstream.sessions.kafka.error_table import code_of
-from millstream.sessions.kafka.holders import PROTOCOL
+from millstream.sessions.kafka.holders import PROTOCOL, assignors, by_client
 from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.messages.describe_groups import (
     DescribedGroup,
@@ -49,6 +51,8 @@ def _described(call: Call, group_id: str) -> DescribedGroup:
         return DescribedGroup(error_code=code_of(error), group_id=group_id)
     group = call.broker.groups.find(group_id)
     others = call.broker.holders.of(group_id, besides=PROTOCOL)
+    if group is not None and not isinstance(group, Group):
+        return _missing(call, group_id, f"the group {group_id} is not a classic group")
     if group is not None and group.members:
         described = _group(group)
     elif group is not None or others or group_id in call.broker.holders.names():
@@ -58,16 +62,20 @@ def _described(call: Call, group_id: str) -> DescribedGroup:
             protocol_type=(group.protocol_type if group is not None else None) or "consumer",
         )
     else:
-        missing = call.version >= _NOT_FOUND_SINCE
-        return DescribedGroup(
-            error_code=ErrorCode.GROUP_ID_NOT_FOUND if missing else ErrorCode.NONE,
-            error_message=f"there is no group {group_id}" if missing else None,
-            group_id=group_id,
-            group_state=GroupState.DEAD.value,
-        )
+        return _missing(call, group_id, f"there is no group {group_id}")
     if others:
         _add_others(described, others)
     return described
+
+
+def _missing(call: Call, group_id: str, reason: str) -> DescribedGroup:
+    told = call.version >= _NOT_FOUND_SINCE
+    return DescribedGroup(
+        error_code=ErrorCode.GROUP_ID_NOT_FOUND if told else ErrorCode.NONE,
+        error_message=reason if told else None,
+        group_id=group_id,
+        group_state=GroupState.DEAD.value,
+    )
 
 
 def _group(group: Group) -> DescribedGroup:
@@ -95,19 +103,15 @@ def _add_others(described: DescribedGroup, holders: Sequence[Holder]) -> None:
     """Add the clients of other protocols that read under a group's name."""
     if not described.members:
         described.group_state, described.protocol_type = GroupState.STABLE.value, "consumer"
-    assignors = [described.protocol_data, *sorted({one.protocol for one in holders})]
-    described.protocol_data = ",".join(filter(None, assignors))
-    read: dict[tuple[str, str, str], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for one in holders:
-        read[f"{one.protocol}-{one.id}", one.client, one.host][one.topic] += one.partitions
+    described.protocol_data = assignors(described.protocol_data, holders)
     described.members += [
         DescribedGroupMember(
-            member_id=member_id,
+            member_id=client.member_id,
             group_instance_id=None,
-            client_id=client,
-            client_host=f"/{host.rpartition(':')[0] or host}",
+            client_id=client.client_id,
+            client_host=client.client_host,
             member_metadata=b"",
             member_assignment=encode_assignment(partitions),
         )
-        for (member_id, client, host), partitions in read.items()
+        for client, partitions in by_client(holders).items()
     ]

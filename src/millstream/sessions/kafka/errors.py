@@ -3,13 +3,22 @@
 BrokerError
 ├── InvalidResource
 ├── InvalidReplicationFactor
+├── InvalidHeartbeat
+├── InvalidPattern
 ├── InvalidAssignment
 └── SecurityDisabled
 """
 
 from millstream.broker.errors import BrokerError
 
-__all__ = ["InvalidAssignment", "InvalidReplicationFactor", "InvalidResource", "SecurityDisabled"]
+__all__ = [
+    "InvalidAssignment",
+    "InvalidHeartbeat",
+    "InvalidPattern",
+    "InvalidReplicationFactor",
+    "InvalidResource",
+    "SecurityDisabled",
+]
 
 
 class InvalidResource(BrokerError):
@@ -26,3 +35,11 @@ class InvalidAssignment(BrokerError):
 
 class SecurityDisabled(BrokerError):
     """ACLs are asked for, and the server decides by none."""
+
+
+class InvalidHeartbeat(BrokerError):
+    """A heartbeat of a consumer group's member that does not say what it must, or says what cannot be."""
+
+
+class InvalidPattern(BrokerError):
+    """A regular expression that is none, or too long."""

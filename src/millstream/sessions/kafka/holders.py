@@ -1,12 +1,13 @@
-"""The members of groups, as others see them who would read under the same name."""
+"""Who reads under a group's name: its members, as other protocols see them, and the others, as Kafka sees them."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from millstream.broker.groups import Groups
 from millstream.broker.holders import Holder
-from millstream.sessions.kafka.consumer_subscription import subscribed_topics
 
-__all__ = ["PROTOCOL", "members_of"]
+__all__ = ["PROTOCOL", "OtherClient", "assignors", "by_client", "members_of"]
 
 PROTOCOL = "kafka"
 
@@ -17,8 +18,29 @@ def members_of(groups: Groups, name: str) -> Iterator[Holder]:
     if group is None:
         return
     for member in group.members.values():
-        topics = {topic for protocol in member.protocols for topic in subscribed_topics(protocol.metadata)}
-        for topic in sorted(topics):
+        for topic in sorted(member.subscribed):
             yield Holder(
                 protocol=PROTOCOL, id=member.id, client=member.client_id, host=member.client_host, topic=topic
             )
+
+
+class OtherClient(NamedTuple):
+    """A client of another protocol, as a member of a group is described."""
+
+    member_id: str
+    client_id: str
+    client_host: str
+
+
+def by_client(holders: Iterable[Holder]) -> dict[OtherClient, dict[str, list[int]]]:
+    """The partitions that clients of other protocols read, by topic."""
+    read: dict[OtherClient, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for one in holders:
+        host = f"/{one.host.rpartition(':')[0] or one.host}"
+        read[OtherClient(f"{one.protocol}-{one.id}", one.client, host)][one.topic] += one.partitions
+    return read
+
+
+def assignors(own: str, holders: Iterable[Holder]) -> str:
+    """What is told as the assignor of a group: its own, and each other protocol whose clients read under its name."""
+    return ",".join(filter(None, [own, *sorted({one.protocol for one in holders})]))

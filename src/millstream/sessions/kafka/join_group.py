@@ -1,11 +1,12 @@
 """JoinGroup: versions 0 to 9. From 4 on a new member is first given its id; from 5 on members may be static."""
 
 import logging
+from collections.abc import Iterable
 from typing import Final
 
 from millstream.broker.acl import Operation, ResourceType
+from millstream.broker.any_group import Joined, Joining, Protocol
 from millstream.broker.errors import GroupHeld, MemberIdRequired
-from millstream.broker.group import Joined, Joining, Protocol
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending
 from millstream.sessions.kafka.authorization import require
@@ -27,6 +28,7 @@ _SKIP_ASSIGNMENT_SINCE: Final = 9
 def handle(call: Call, request: JoinGroupRequest) -> JoinGroupResponse | Pending[JoinGroupResponse]:
     """Join a group; the answer comes when all members have joined."""
     has_timeout = call.version >= _REBALANCE_TIMEOUT_SINCE
+    topics = frozenset(name for protocol in request.protocols for name in subscribed_topics(protocol.metadata))
     joining = Joining(
         member_id=request.member_id,
         instance_id=request.group_instance_id,
@@ -38,10 +40,11 @@ def handle(call: Call, request: JoinGroupRequest) -> JoinGroupResponse | Pending
         protocols=tuple(Protocol(p.name, p.metadata) for p in request.protocols),
         id_required=call.version >= _ID_REQUIRED_SINCE,
         may_skip_assignment=call.version >= _SKIP_ASSIGNMENT_SINCE,
+        topics=topics,
     )
     try:
         require(call, Operation.READ, ResourceType.GROUP, request.group_id)
-        _check_holders(call, request)
+        _check_holders(call, request.group_id, topics)
         joined = call.broker.groups.join(request.group_id, joining)
     except MillstreamError as error:
         return _refused(call, request.member_id, error)
@@ -50,17 +53,16 @@ def handle(call: Call, request: JoinGroupRequest) -> JoinGroupResponse | Pending
     return pending.settle(_answer, lambda error: _refused(call, request.member_id, error))
 
 
-def _check_holders(call: Call, request: JoinGroupRequest) -> None:
+def _check_holders(call: Call, group_id: str, names: Iterable[str]) -> None:
     """Refuse a member if clients of another protocol read its topics under the group's name. Raises GroupHeld.
 
     The answer has no room for a text, so that the log has it.
     """
-    names = {name for protocol in request.protocols for name in subscribed_topics(protocol.metadata)}
     topics = [topic for name in names if (topic := call.topic(name)) is not None]
     try:
-        call.broker.holders.check(request.group_id, topics, PROTOCOL)
+        call.broker.holders.check(group_id, topics, PROTOCOL)
     except GroupHeld as error:
-        _log.warning("member refused group=%s client=%s reason=%s", request.group_id, call.client_id, error)
+        _log.warning("member refused group=%s client=%s reason=%s", group_id, call.client_id, error)
         raise
 
 

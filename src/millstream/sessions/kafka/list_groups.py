@@ -1,4 +1,4 @@
-"""ListGroups: versions 0 to 5. From 4 on by state, from 5 on by type.
+"""ListGroups: versions 0 to 5. From 4 on by state, from 5 on by type, classic or consumer.
 
 Subscriptions and groups of other protocols are listed as well: a name is one position for all.
 """
@@ -6,14 +6,13 @@ Subscriptions and groups of other protocols are listed as well: a name is one po
 from typing import Final
 
 from millstream.broker.acl import Operation, ResourceType
-from millstream.broker.group import GroupState
+from millstream.broker.any_group import GroupKind, GroupState
 from millstream.sessions.kafka.authorization import may, may_with_cluster
 from millstream.sessions.kafka.call import Call
 from millstream.wire.kafka.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 __all__ = ["handle"]
 
-_TYPE: Final = "classic"
 _CONSUMER: Final = "consumer"
 
 
@@ -22,8 +21,6 @@ def handle(call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
     states = {state.lower() for state in request.states_filter}
     types = {one.lower() for one in request.types_filter}
     response = ListGroupsResponse()
-    if types and _TYPE not in types:
-        return response
     groups, others = call.broker.groups, call.broker.holders.names()
     sees_all = may_with_cluster(call, Operation.DESCRIBE)
     for group_id in sorted({*groups.ids(), *others}):
@@ -35,9 +32,12 @@ def handle(call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
         if others.get(group_id) and (group is None or not group.members):
             # Clients of another protocol have it, as DescribeGroups tells.
             state, protocol_type = GroupState.STABLE, _CONSUMER
-        if states and state.value.lower() not in states:
+        kind = GroupKind.CLASSIC if group is None else group.kind
+        if (states and state.value.lower() not in states) or (types and kind.value not in types):
             continue
         response.groups.append(
-            ListedGroup(group_id=group_id, protocol_type=protocol_type, group_state=state.value, group_type=_TYPE)
+            ListedGroup(
+                group_id=group_id, protocol_type=protocol_type, group_state=state.value, group_type=kind.value
+            )
         )
     return response

@@ -1,15 +1,13 @@
 """ListTransactions: versions 0 to 2. From 1 on by how long they have been open, from 2 on by a pattern of the id."""
 
-from typing import Final
-
-import re2
-
 from millstream.broker.acl import Operation, ResourceType
 from millstream.broker.transactions import TransactionalProducer
 from millstream.sessions.kafka.authorization import may
 from millstream.sessions.kafka.call import Call
+from millstream.sessions.kafka.error_table import code_of
+from millstream.sessions.kafka.errors import InvalidPattern
+from millstream.sessions.kafka.patterns import compile_pattern
 from millstream.sessions.kafka.transaction_states import STATES, state_of
-from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.messages.list_transactions import (
     ListedTransaction,
     ListTransactionsRequest,
@@ -17,11 +15,6 @@ from millstream.wire.kafka.messages.list_transactions import (
 )
 
 __all__ = ["handle"]
-
-_PATTERN_CHARACTERS_MAX: Final = 1000
-"""Characters of a pattern: what it compiles to grows with it, and is built while everyone else waits."""
-_OPTIONS: Final = re2.Options()
-_OPTIONS.log_errors = False  # a client's mistake is told to the client
 
 
 def handle(call: Call, request: ListTransactionsRequest) -> ListTransactionsResponse:
@@ -31,13 +24,10 @@ def handle(call: Call, request: ListTransactionsRequest) -> ListTransactionsResp
     ids = set(request.producer_id_filters)
     pattern = None
     if request.transactional_id_pattern:
-        if len(request.transactional_id_pattern) > _PATTERN_CHARACTERS_MAX:
-            response.error_code = ErrorCode.INVALID_REGULAR_EXPRESSION
-            return response
         try:
-            pattern = re2.compile(request.transactional_id_pattern, _OPTIONS)
-        except re2.error:
-            response.error_code = ErrorCode.INVALID_REGULAR_EXPRESSION
+            pattern = compile_pattern(request.transactional_id_pattern)
+        except InvalidPattern as error:
+            response.error_code = code_of(error)
             return response
     now_ms = call.broker.runtime.now_ms()
     for producer in call.broker.transactional_producers:

@@ -1,11 +1,14 @@
 """OffsetCommit: versions 0 to 10. It is answered once the offsets last.
 
 Version 0, which Apache Kafka kept in ZooKeeper, commits for the same group as all others, as one that is not a
-member. Version 1 may say when the offset was committed; from 10 on topics are named by id.
+member. Version 1 may say when the offset was committed; from 9 on members of consumer groups can be told that their
+epoch is stale; from 10 on topics are named by id.
 """
 
+from typing import Final
+
 from millstream.broker.acl import Operation, ResourceType
-from millstream.broker.errors import NoteTooLarge
+from millstream.broker.errors import GroupNotFound, NoteTooLarge, StaleEpoch
 from millstream.broker.offsets import Place
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending
@@ -23,6 +26,8 @@ from millstream.wire.kafka.messages.offset_commit import (
 )
 
 __all__ = ["handle"]
+
+_EPOCHS_SINCE: Final = 9
 
 
 def handle(call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse | Pending[OffsetCommitResponse]:
@@ -52,7 +57,7 @@ def handle(call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse | P
 
     def refuse(error: MillstreamError) -> OffsetCommitResponse:
         for answer in accepted:
-            answer.error_code = code_of(error)
+            answer.error_code = _code(error, call.version)
         return response
 
     if not accepted:
@@ -68,6 +73,17 @@ def handle(call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse | P
     except MillstreamError as error:
         return refuse(error)
     return done.settle(lambda _: response, refuse)
+
+
+def _code(error: MillstreamError, version: int) -> ErrorCode:
+    """The code for a commit that the group does not let its member make."""
+    knows_epochs = version >= _EPOCHS_SINCE
+    if isinstance(error, GroupNotFound):
+        # Members are not remembered over a restart. From these codes, clients join again by themselves.
+        return ErrorCode.UNKNOWN_MEMBER_ID if knows_epochs else ErrorCode.ILLEGAL_GENERATION
+    if isinstance(error, StaleEpoch) and not knows_epochs:
+        return ErrorCode.UNSUPPORTED_VERSION
+    return code_of(error)
 
 
 def _committed(call: Call, partition: OffsetCommitRequestPartition) -> CommittedOffset:

@@ -1,14 +1,13 @@
 """OffsetDelete: version 0."""
 
 from millstream.broker.acl import Operation, ResourceType
+from millstream.broker.any_group import AnyGroup
 from millstream.broker.errors import GroupNotFound, SubscribedToTopic
-from millstream.broker.group import Group
 from millstream.broker.offsets import Place
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending
 from millstream.sessions.kafka.authorization import require, require_topic
 from millstream.sessions.kafka.call import Call
-from millstream.sessions.kafka.consumer_subscription import subscribed_topics
 from millstream.sessions.kafka.error_table import code_of
 from millstream.wire.kafka.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -56,7 +55,5 @@ def handle(call: Call, request: OffsetDeleteRequest) -> OffsetDeleteResponse | P
     return done.settle(lambda _: response, lambda error: OffsetDeleteResponse(error_code=code_of(error)))
 
 
-def _subscribed(group: Group) -> set[str]:
-    return {
-        name for member in group.members.values() for name in subscribed_topics(member.metadata(group.protocol_name))
-    }
+def _subscribed(group: AnyGroup) -> set[str]:
+    return {name for member in group.members.values() for name in member.subscribed}

@@ -1,8 +1,8 @@
 """OffsetFetch: versions 0 to 10.
 
 Version 0 says so by an error where nothing is committed. From 2 on all topics may be asked for, from 8 on several
-groups; from 10 on topics are named by id. From 7 on a client may insist on what is stable: where a transaction has
-committed an offset and is not decided, it is told to ask again.
+groups; from 9 on members of consumer groups show their epochs; from 10 on topics are named by id. From 7 on a client
+may insist on what is stable: where a transaction has committed an offset and is not decided, it is told to ask again.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -101,6 +101,7 @@ def _group(call: Call, request: OffsetFetchRequest, asked: OffsetFetchRequestGro
     answer = OffsetFetchResponseGroup(group_id=asked.group_id)
     try:
         require(call, Operation.DESCRIBE, ResourceType.GROUP, asked.group_id)
+        call.broker.groups.check_fetch(asked.group_id, asked.member_id, asked.member_epoch)
     except MillstreamError as error:
         answer.error_code = code_of(error)
         return answer

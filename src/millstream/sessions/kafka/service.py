@@ -10,6 +10,7 @@ from millstream.model.frame import Magic
 from millstream.sessions.kafka.authentication import Authentication, Security
 from millstream.sessions.kafka.call import Client, KafkaShared
 from millstream.sessions.kafka.compaction import KafkaFrameRecords
+from millstream.sessions.kafka.embedded_protocol import ConsumerProtocol
 from millstream.sessions.kafka.fetch_sessions import FetchSessions
 from millstream.sessions.kafka.holders import PROTOCOL, members_of
 from millstream.sessions.kafka.session import KafkaSession
@@ -34,6 +35,8 @@ class KafkaService:
         self._shared = KafkaShared(broker, fetch_sessions, security)
         broker.cleaner.readers[Magic.KAFKA_V2] = KafkaFrameRecords()
         broker.holders.register(PROTOCOL, partial(members_of, broker.groups))
+        broker.groups.environment.embedded = ConsumerProtocol()
+        broker.groups.environment.held = partial(broker.holders.barred, protocol=PROTOCOL)
 
     def session(self, peer: Peer) -> Session:
         """Make the session of a new connection."""

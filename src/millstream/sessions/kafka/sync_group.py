@@ -1,7 +1,7 @@
 """SyncGroup: versions 0 to 5."""
 
 from millstream.broker.acl import Operation, ResourceType
-from millstream.broker.group import Assignment
+from millstream.broker.any_group import Assignment
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending
 from millstream.sessions.kafka.authorization import require

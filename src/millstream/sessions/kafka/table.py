@@ -9,6 +9,8 @@ from millstream.sessions.kafka import (
     add_partitions_to_txn,
     alter_configs,
     alter_user_scram_credentials,
+    consumer_group_describe,
+    consumer_group_heartbeat,
     create_acls,
     create_partitions,
     create_topics,
@@ -55,6 +57,8 @@ from millstream.wire.kafka.messages.add_partitions_to_txn import ADD_PARTITIONS_
 from millstream.wire.kafka.messages.alter_configs import ALTER_CONFIGS
 from millstream.wire.kafka.messages.alter_user_scram_credentials import ALTER_USER_SCRAM_CREDENTIALS
 from millstream.wire.kafka.messages.api_versions import API_VERSIONS
+from millstream.wire.kafka.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE
+from millstream.wire.kafka.messages.consumer_group_heartbeat import CONSUMER_GROUP_HEARTBEAT
 from millstream.wire.kafka.messages.create_acls import CREATE_ACLS
 from millstream.wire.kafka.messages.create_partitions import CREATE_PARTITIONS
 from millstream.wire.kafka.messages.create_topics import CREATE_TOPICS
@@ -176,5 +180,7 @@ HANDLERS: Final[Mapping[int, Handler]] = _table(
     _served(DESCRIBE_PRODUCERS, describe_producers.handle),
     _served(DESCRIBE_TRANSACTIONS, describe_transactions.handle),
     _served(LIST_TRANSACTIONS, list_transactions.handle),
+    _served(CONSUMER_GROUP_HEARTBEAT, consumer_group_heartbeat.handle),
+    _served(CONSUMER_GROUP_DESCRIBE, consumer_group_describe.handle),
     _served(DESCRIBE_TOPIC_PARTITIONS, describe_topic_partitions.handle),
 )

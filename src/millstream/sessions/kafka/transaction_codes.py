@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from millstream.broker.errors import GroupNotFound, StaleEpoch
 from millstream.broker.transactions import (
     NotInTransaction,
     StaleTransactionalEpoch,
@@ -53,6 +54,8 @@ def code_for_group(error: MillstreamError, version: int) -> ErrorCode:
     """The code for offsets that are refused, in a version of TxnOffsetCommit."""
     if isinstance(error, StaleTransactionalEpoch):
         return ErrorCode.INVALID_PRODUCER_EPOCH
+    if isinstance(error, GroupNotFound | StaleEpoch):
+        return ErrorCode.ILLEGAL_GENERATION  # no version of this API knows that of epochs
     if isinstance(error, NotInTransaction) and version >= _ABORTABLE_SINCE[_TXN_OFFSET_COMMIT]:
         return ErrorCode.TRANSACTION_ABORTABLE
     return code_of(error)

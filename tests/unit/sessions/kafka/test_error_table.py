@@ -74,6 +74,7 @@ def test_few_errors_share_a_code() -> None:
     shared = {code: names for code, names in codes.items() if len(names) > 1}
     assert shared == {
         ErrorCode.KAFKA_STORAGE_ERROR: ["DiskFull", "LogFailed", "MetadataFailed"],
+        ErrorCode.INVALID_REQUEST: ["InvalidResource", "InvalidHeartbeat"],
         ErrorCode.INCONSISTENT_GROUP_PROTOCOL: ["InconsistentProtocol", "GroupHeld"],
     }
 

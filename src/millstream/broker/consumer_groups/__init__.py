@@ -1,0 +1,31 @@
+"""Consumer groups to which the server assigns (KIP-848).
+
+- `group`: the members, their epochs, what they are to have and what they have;
+- `assignment`: what an assignor is given; `uniform`, `ranges`: the assignors;
+- `reconciliation`: how a member comes from what it has to what it is to have;
+- `classic_members`: members of the classic protocol in such a group;
+- `migration`: how a classic group becomes one, and back.
+"""
+
+from millstream.broker.consumer_groups.group import ConsumerGroup
+from millstream.broker.consumer_groups.member import ConsumerMember, MemberState
+from millstream.broker.consumer_groups.requests import (
+    EMPTY_PATTERN,
+    EmbeddedProtocol,
+    Heartbeat,
+    Reply,
+    Subscription,
+    TopicPattern,
+)
+
+__all__ = [
+    "EMPTY_PATTERN",
+    "ConsumerGroup",
+    "ConsumerMember",
+    "EmbeddedProtocol",
+    "Heartbeat",
+    "MemberState",
+    "Reply",
+    "Subscription",
+    "TopicPattern",
+]

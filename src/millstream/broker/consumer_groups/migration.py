@@ -1,0 +1,100 @@
+"""How a classic group with members becomes a consumer group, and back.
+
+It becomes one when the first member of that protocol joins, and a classic group again when the last of them has left.
+Members keep what they have; those of the classic protocol are then sent to join again.
+
+Source: KIP-848, "Upgrade & Downgrade", and the group coordinator of Apache Kafka 4.
+"""
+
+from collections.abc import Callable
+
+from millstream.broker.consumer_groups.environment import GroupEnvironment
+from millstream.broker.consumer_groups.group import ConsumerGroup
+from millstream.broker.consumer_groups.member import ClassicDetails, ConsumerMember
+from millstream.broker.consumer_groups.requests import EmbeddedProtocol, Subscription
+from millstream.broker.errors import RebalanceInProgress
+from millstream.broker.group import Group, Member
+from millstream.broker.offsets import Place
+
+__all__ = ["downgraded", "upgraded"]
+
+
+def upgraded(
+    group: Group, environment: GroupEnvironment, deserted: Callable[[ConsumerGroup], None]
+) -> ConsumerGroup | None:
+    """The consumer group that a classic group becomes, which ends with that.
+
+    Args:
+        group: has members.
+        environment, deserted: as for `ConsumerGroup`.
+
+    Returns:
+        None if its members are no consumers, or say what cannot be read; it is as before then.
+    """
+    embedded = environment.embedded
+    if embedded is None or group.protocol_type != embedded.type:
+        return None
+    read: list[tuple[Member, Subscription, frozenset[Place]]] = []
+    for member in group.members.values():
+        subscription = embedded.read_subscription(_metadata(group, member))
+        places = _places(embedded, environment, member)
+        if subscription is None or places is None:
+            return None
+        read.append((member, subscription, places))
+    consumers = ConsumerGroup(group.id, environment, deserted)
+    adopted: dict[ConsumerMember, frozenset[Place]] = {}
+    for member, subscription, places in read:
+        one = consumers.roster.add(member.id, member.instance_id)
+        one.client_id, one.client_host = member.client_id, member.client_host
+        one.rebalance_timeout_ms = member.rebalance_timeout_ms
+        one.classic = ClassicDetails(member.session_timeout_ms, member.protocols)
+        one.session.set(member.session_timeout_ms)
+        consumers.roster.subscribe(one, subscription.topics)
+        adopted[one] = places
+    consumers.roster.restore(group.generation, adopted)
+    group.close(RebalanceInProgress("the group is assigned to by the server from now on"))
+    return consumers
+
+
+def _metadata(group: Group, member: Member) -> bytes:
+    return member.metadata(group.protocol_name) or member.protocols[0].metadata
+
+
+def _places(embedded: EmbeddedProtocol, environment: GroupEnvironment, member: Member) -> frozenset[Place] | None:
+    """What a member was assigned; None if that cannot be read."""
+    if not member.assignment:
+        return frozenset()
+    assigned = embedded.read_assignment(member.assignment)
+    return None if assigned is None else environment.by_id(assigned)
+
+
+def downgraded(consumers: ConsumerGroup, environment: GroupEnvironment, group: Group) -> None:
+    """Let a classic group take the place of a consumer group, which ends with that.
+
+    Args:
+        consumers: all its members are of the classic protocol.
+        environment: what is around.
+        group: new.
+    """
+    embedded = environment.embedded
+    assert embedded is not None, "who lets members of the classic protocol in can read what they say"
+    members = []
+    for member in consumers.members.values():
+        assert member.classic is not None
+        members.append(
+            Member(
+                member.id,
+                member.instance_id,
+                member.client_id,
+                member.client_host,
+                member.classic.session_timeout_ms,
+                member.rebalance_timeout_ms,
+                member.classic.protocols,
+                member.topics,
+                embedded.write_assignment(member.classic.protocols[0].metadata, environment.by_name(member.assigned)),
+                is_new=False,
+            )
+        )
+    epoch = consumers.roster.epoch
+    consumers.close()
+    group.take_over(epoch, embedded.type, members)

@@ -1,0 +1,27 @@
+"""What consumers of the classic protocol tell each other, as a consumer group reads and writes it."""
+
+from collections.abc import Mapping, Sequence
+
+from millstream.broker.consumer_groups import Subscription
+from millstream.sessions.kafka.consumer_assignment import decode_assignment, encode_assignment
+from millstream.sessions.kafka.consumer_subscription import decode_subscription, subscription_version
+
+__all__ = ["ConsumerProtocol"]
+
+
+class ConsumerProtocol:
+    """Implements `EmbeddedProtocol` for Kafka's consumers."""
+
+    type = "consumer"
+
+    def read_subscription(self, metadata: bytes) -> Subscription | None:
+        """What a member says of itself; None if that cannot be read."""
+        return decode_subscription(metadata)
+
+    def read_assignment(self, content: bytes) -> frozenset[tuple[str, int]] | None:
+        """The partitions that a member was assigned; None if that cannot be read."""
+        return decode_assignment(content)
+
+    def write_assignment(self, metadata: bytes, partitions: Mapping[str, Sequence[int]]) -> bytes:
+        """An assignment, in the version of what the member says of itself."""
+        return encode_assignment(partitions, subscription_version(metadata))
