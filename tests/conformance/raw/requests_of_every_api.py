@@ -144,19 +144,19 @@ def requests_by_key(topic: str, topic_id: UUID, fresh: str) -> dict[int, Any]:
         35: DescribeLogDirsRequest(topics=None),
         37: CreatePartitionsRequest(topics=[CreatePartitionsTopic(name=topic, count=2, assignments=None)]),
         42: DeleteGroupsRequest(groups_names=[fresh]),
-        47: OffsetDeleteRequest(
-            group_id=fresh, topics=[OffsetDeleteRequestTopic(name=topic, partitions=[OffsetDeleteRequestPartition()])]
-        ),
-        60: DescribeClusterRequest(),
         75: DescribeTopicPartitionsRequest(topics=[TopicRequest(name=topic)]),
+        60: DescribeClusterRequest(),
         **_of_transactions(topic, fresh),
         **_of_authentication(fresh),
-        **_of_consumer_groups(topic, fresh),
+        **_of_groups(topic, fresh),
     }
 
 
-def _of_consumer_groups(topic: str, fresh: str) -> dict[int, Any]:
+def _of_groups(topic: str, fresh: str) -> dict[int, Any]:
     return {
+        47: OffsetDeleteRequest(
+            group_id=fresh, topics=[OffsetDeleteRequestTopic(name=topic, partitions=[OffsetDeleteRequestPartition()])]
+        ),
         68: ConsumerGroupHeartbeatRequest(
             group_id=f"{fresh}-consumers",
             member_id=fresh,
