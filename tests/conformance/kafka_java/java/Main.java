@@ -20,7 +20,15 @@ public final class Main {
             Map.entry("take-over", Transactions::takeOver),
             Map.entry("through-restarts", Transactions::throughRestarts),
             Map.entry("idempotent", Transactions::idempotent),
-            Map.entry("compacted", Compaction::compacted));
+            Map.entry("compacted", Compaction::compacted),
+            Map.entry("members", ConsumerGroups::members),
+            Map.entry("static-members", ConsumerGroups::staticMembers),
+            Map.entry("patterns", ConsumerGroups::patterns),
+            Map.entry("resume", ConsumerGroups::resume),
+            Map.entry("transactional-offsets", ConsumerGroups::transactionalOffsets),
+            Map.entry("group-admin", ConsumerGroups::groupAdmin),
+            Map.entry("migration", ConsumerGroups::migration),
+            Map.entry("group-through-restarts", ConsumerGroups::throughRestarts));
 
     private Main() {}
 
