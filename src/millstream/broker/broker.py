@@ -12,6 +12,7 @@ from millstream.broker.compaction import Compaction
 from millstream.broker.deduplication import Deduplication
 from millstream.broker.documents import Documents
 from millstream.broker.errors import ProducersHeld
+from millstream.broker.group_configs import GroupConfigs
 from millstream.broker.groups import Groups
 from millstream.broker.holders import Holders
 from millstream.broker.namespaces import Namespaces
@@ -78,7 +79,8 @@ class Broker:
             else None
         )
         self.topics.load(snapshot.topics, snapshot.dropped, self.documents.of_kind(TOPIC_DOCUMENT))
-        self.groups = Groups(runtime, settings, Offsets(store, snapshot.offsets), self.topics)
+        group_configs = GroupConfigs(self.documents, settings)
+        self.groups = Groups(runtime, settings, Offsets(store, snapshot.offsets), self.topics, group_configs)
         self.subscriptions = Subscriptions(
             runtime, self.groups.offsets, settings.subscriptions, bounds=TransactionBounds()
         )

@@ -7,8 +7,10 @@ from typing import Final
 
 from millstream.broker.errors import InvalidConfig
 
-__all__ = ["LONG_MAX", "ConfigKey", "Kind", "check_configs", "parse_value"]
+__all__ = ["INT_MAX", "LONG_MAX", "ConfigKey", "Kind", "check_configs", "parse_value"]
 
+INT_MAX: Final = 2**31 - 1
+"""The largest number of a setting that is an int."""
 LONG_MAX: Final = 2**63 - 1
 """The largest number of a setting that is a long."""
 

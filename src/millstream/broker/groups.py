@@ -5,7 +5,7 @@ from uuid import UUID
 
 from millstream.broker.any_group import AnyGroup, GroupState, Joined, Joining
 from millstream.broker.consumer_groups import ConsumerGroup, Heartbeat, Reply
-from millstream.broker.consumer_groups.environment import GroupEnvironment, GroupTimings
+from millstream.broker.consumer_groups.environment import GroupEnvironment
 from millstream.broker.consumer_groups.migration import downgraded, upgraded
 from millstream.broker.errors import (
     GroupFull,
@@ -17,6 +17,7 @@ from millstream.broker.errors import (
     UnsupportedAssignor,
 )
 from millstream.broker.group import Group
+from millstream.broker.group_configs import GroupConfigs
 from millstream.broker.offsets import Offsets, Place
 from millstream.broker.settings import BrokerSettings
 from millstream.broker.topics import Topics
@@ -35,25 +36,25 @@ class Groups:
         settings: the server's.
         offsets: what groups have committed.
         topics: what consumer groups are assigned.
+        configs: what is set on single groups.
 
     `in_use` says whether others than members use the offsets of a group: clients of another protocol under its name.
     `environment` is what consumer groups share.
     """
 
-    def __init__(self, runtime: Runtime, settings: BrokerSettings, offsets: Offsets, topics: Topics) -> None:
+    def __init__(
+        self, runtime: Runtime, settings: BrokerSettings, offsets: Offsets, topics: Topics, configs: GroupConfigs
+    ) -> None:
         self._runtime = runtime
         self._settings = settings
         self.offsets = offsets
+        self.configs = configs
         self._groups: dict[str, AnyGroup] = {}
         self.in_use: Callable[[str], bool] = lambda _: False
         self.environment = GroupEnvironment(
-            runtime=runtime, topics=topics, settings=settings.consumer_groups, timings=self._timings
+            runtime=runtime, topics=topics, settings=settings.consumer_groups, timings=configs.timings
         )
         self._started_ms = runtime.now_ms()
-
-    def _timings(self, _: str) -> GroupTimings:
-        settings = self._settings.consumer_groups
-        return GroupTimings(settings.session_timeout_ms, settings.heartbeat_interval_ms)
 
     def ids(self) -> list[str]:
         """All groups that have members or offsets, or had members since the start."""

@@ -121,6 +121,8 @@ class BrokerSettings:
             low, value, high = (self._value(f"group.consumer.{bound}{name}.ms") for bound in ("min.", "", "max."))
             if not low <= value <= high:
                 raise InvalidConfig(f"group.consumer.{name}.ms lies between {low} and {high}, and {value} does not")
+        if self._value("group.consumer.heartbeat.interval.ms") >= self._value("group.consumer.session.timeout.ms"):
+            raise InvalidConfig("group.consumer.session.timeout.ms is more than group.consumer.heartbeat.interval.ms")
         policy = self._value("group.consumer.migration.policy")
         return ConsumerGroupSettings(
             session_timeout_ms=self._value("group.consumer.session.timeout.ms"),

@@ -169,9 +169,9 @@ def test_groups_through_the_admin_client(
     refused = admin.delete_consumer_groups([group])[group].exception(TIMEOUT_S)
     assert refused.args[0].name() == "NON_EMPTY_GROUP"
     member.stop()
-    assert described(admin, group).state.name == "EMPTY"
     asked = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 2, 33)])
     admin.alter_consumer_group_offsets([asked])[group].result(TIMEOUT_S)
+    assert described(admin, group).state.name == "EMPTY"
     offsets = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group].result(TIMEOUT_S)
     assert (2, 33) in {(each.partition, each.offset) for each in offsets.topic_partitions}
     admin.delete_consumer_groups([group])[group].result(TIMEOUT_S)

@@ -1,10 +1,9 @@
-"""AlterConfigs: versions 0 to 2. It replaces all settings of a topic."""
+"""AlterConfigs: versions 0 to 2. It replaces all settings of a topic or a consumer group."""
 
-from millstream.broker.configs import TOPIC_CONFIGS, check_configs
 from millstream.model.errors import MillstreamError
-from millstream.model.pending import Pending, gather, settled
+from millstream.model.pending import Pending, gather
 from millstream.sessions.kafka.call import Call
-from millstream.sessions.kafka.config_resources import changeable_topic, refuse_duplicates, repeated, required
+from millstream.sessions.kafka.config_resources import changeable, refuse_duplicates, repeated, required
 from millstream.sessions.kafka.error_table import code_of
 from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.messages.alter_configs import (
@@ -39,11 +38,10 @@ def _alter(
     call: Call, resource: AlterConfigsResource, answer: AlterConfigsResourceResponse, *, validate_only: bool
 ) -> Pending[None]:
     def begin() -> Pending[None]:
-        topic = changeable_topic(call, resource.resource_type, resource.resource_name)
+        changing = changeable(call, resource.resource_type, resource.resource_name)
         refuse_duplicates(config.name for config in resource.configs)
         configs = {config.name: required(config.name, config.value) for config in resource.configs}
-        check_configs(TOPIC_CONFIGS, configs)
-        return settled(None) if validate_only else call.broker.topics.set_configs(topic, configs)
+        return changing.change(configs, validate_only=validate_only)
 
     def refuse(error: MillstreamError) -> None:
         answer.error_code, answer.error_message = code_of(error), str(error)

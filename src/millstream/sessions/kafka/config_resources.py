@@ -1,26 +1,32 @@
 """What the config APIs have in common: resources, where a value comes from, and how it is described."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 from typing import Final, NamedTuple
 
 from millstream.broker import acl
-from millstream.broker.configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKey, Kind
+from millstream.broker.configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKey, Kind, check_configs
 from millstream.broker.errors import InvalidConfig, UnknownTopic
+from millstream.broker.group_config_keys import GROUP_CONFIGS
 from millstream.broker.topics import Topic
+from millstream.model.pending import Pending, settled
 from millstream.sessions.kafka.authorization import require, require_cluster
 from millstream.sessions.kafka.call import NODE_ID, Call
 from millstream.sessions.kafka.errors import InvalidResource
 
 __all__ = [
     "TYPES",
+    "Changeable",
     "ConfigSource",
     "ConfigType",
     "Described",
     "ResourceType",
-    "changeable_topic",
+    "changeable",
     "describe_broker",
+    "describe_group",
     "describe_topic",
     "refuse_duplicates",
     "repeated",
@@ -45,6 +51,7 @@ class ConfigSource(IntEnum):
     TOPIC = 1
     STATIC_BROKER = 4
     DEFAULT = 5
+    GROUP = 8
 
 
 class ConfigType(IntEnum):
@@ -80,12 +87,23 @@ class Described(NamedTuple):
 
 def describe_topic(call: Call, topic: Topic) -> Iterator[Described]:
     """All settings of a topic."""
+    return _described(call, TOPIC_CONFIGS, topic.configs, ConfigSource.TOPIC)
+
+
+def describe_group(call: Call, name: str) -> Iterator[Described]:
+    """All settings of a consumer group, whether there is such a group or not."""
+    return _described(call, GROUP_CONFIGS, call.broker.groups.configs.of(name), ConfigSource.GROUP)
+
+
+def _described(
+    call: Call, keys: Mapping[str, ConfigKey], configs: Mapping[str, str], own: ConfigSource
+) -> Iterator[Described]:
     server = call.broker.settings
-    for key in TOPIC_CONFIGS.values():
+    for key in keys.values():
         assert key.server_name is not None
         synonyms = []
-        if key.name in topic.configs:
-            synonyms.append((key.name, topic.configs[key.name], ConfigSource.TOPIC))
+        if key.name in configs:
+            synonyms.append((key.name, configs[key.name], own))
         synonyms += _server_synonyms(key.server_name, server.configs, key.default)
         _, value, source = synonyms[0]
         yield Described(key, value, source, read_only=False, synonyms=synonyms)
@@ -121,15 +139,40 @@ def require_config(call: Call, operation: acl.Operation, resource_type: int, nam
         require_cluster(call, operation)
 
 
-def changeable_topic(call: Call, resource_type: int, name: str) -> Topic:
-    """The topic whose settings a request wants to change.
+@dataclass(frozen=True, slots=True)
+class Changeable:
+    """A resource whose settings a request may change.
+
+    Args:
+        keys: the settings that it may have.
+        configs: those that are set.
+        check: checks all that are to be set. Raises InvalidConfig.
+        replace: sets them in place of those before; resolves once they last.
+    """
+
+    keys: Mapping[str, ConfigKey]
+    configs: Mapping[str, str]
+    check: Callable[[Mapping[str, str]], None]
+    replace: Callable[[Mapping[str, str]], Pending[None]]
+
+    def change(self, configs: Mapping[str, str], *, validate_only: bool) -> Pending[None]:
+        """Set all settings, or only check that they could be. Raises InvalidConfig."""
+        self.check(configs)
+        return settled(None) if validate_only else self.replace(configs)
+
+
+def changeable(call: Call, resource_type: int, name: str) -> Changeable:
+    """The topic or the group whose settings a request wants to change.
 
     Raises:
         NotAuthorized: the client may not.
-        InvalidResource: not a topic: the server's own settings are given at its start.
+        InvalidResource: neither: the server's own settings are given at its start.
         UnknownTopic: there is no such topic.
     """
     require_config(call, acl.Operation.ALTER_CONFIGS, resource_type, name)
+    if resource_type == ResourceType.GROUP:
+        groups = call.broker.groups.configs
+        return Changeable(GROUP_CONFIGS, groups.of(name), partial(groups.check, name), partial(groups.set, name))
     if resource_type == ResourceType.BROKER:
         raise InvalidResource("the server's settings are given at its start, with --set or in its --config file")
     if resource_type != ResourceType.TOPIC:
@@ -137,7 +180,8 @@ def changeable_topic(call: Call, resource_type: int, name: str) -> Topic:
     topic = call.topic(name)
     if topic is None:
         raise UnknownTopic(f"there is no topic {name}")
-    return topic
+    check = partial(check_configs, TOPIC_CONFIGS)
+    return Changeable(TOPIC_CONFIGS, topic.configs, check, partial(call.broker.topics.set_configs, topic))
 
 
 def repeated(resources: Iterable[tuple[int, str]]) -> set[tuple[int, str]]:

@@ -12,6 +12,7 @@ from millstream.sessions.kafka.config_resources import (
     Described,
     ResourceType,
     describe_broker,
+    describe_group,
     describe_topic,
     require_config,
 )
@@ -29,11 +30,11 @@ from millstream.wire.kafka.messages.describe_configs import (
 
 __all__ = ["handle"]
 
-_EMPTY_TYPES: Final = {ResourceType.BROKER_LOGGER, ResourceType.CLIENT_METRICS, ResourceType.GROUP}
+_EMPTY_TYPES: Final = {ResourceType.BROKER_LOGGER, ResourceType.CLIENT_METRICS}
 
 
 def handle(call: Call, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
-    """Tell the settings of topics and of the server."""
+    """Tell the settings of topics, of consumer groups and of the server."""
     resources = {(resource.resource_type, resource.resource_name): resource for resource in request.resources}
     return DescribeConfigsResponse(results=[_result(call, request, resource) for resource in resources.values()])
 
@@ -62,6 +63,8 @@ def _settings(call: Call, resource: DescribeConfigsResource) -> Iterable[Describ
         if topic is None:
             raise UnknownTopic(f"there is no topic {resource.resource_name}")
         return describe_topic(call, topic)
+    if resource.resource_type == ResourceType.GROUP:
+        return describe_group(call, resource.resource_name)
     if resource.resource_type in _EMPTY_TYPES:
         return []
     raise InvalidResource(f"there are no resources of type {resource.resource_type}")

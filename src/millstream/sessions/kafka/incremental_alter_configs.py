@@ -1,13 +1,14 @@
-"""IncrementalAlterConfigs: versions 0 and 1. It changes single settings of a topic."""
+"""IncrementalAlterConfigs: versions 0 and 1. It changes single settings of a topic or a consumer group."""
 
+from collections.abc import Mapping
 from enum import IntEnum
 
-from millstream.broker.configs import TOPIC_CONFIGS, Kind, check_configs
+from millstream.broker.configs import ConfigKey, Kind
 from millstream.broker.errors import InvalidConfig
 from millstream.model.errors import MillstreamError
-from millstream.model.pending import Pending, gather, settled
+from millstream.model.pending import Pending, gather
 from millstream.sessions.kafka.call import Call
-from millstream.sessions.kafka.config_resources import changeable_topic, refuse_duplicates, repeated, required
+from millstream.sessions.kafka.config_resources import changeable, refuse_duplicates, repeated, required
 from millstream.sessions.kafka.error_table import code_of
 from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.messages.incremental_alter_configs import (
@@ -52,13 +53,12 @@ def _alter(
     call: Call, resource: AlterConfigsResource, answer: AlterConfigsResourceResponse, *, validate_only: bool
 ) -> Pending[None]:
     def begin() -> Pending[None]:
-        topic = changeable_topic(call, resource.resource_type, resource.resource_name)
+        changing = changeable(call, resource.resource_type, resource.resource_name)
         refuse_duplicates(config.name for config in resource.configs)
-        configs = dict(topic.configs)
+        configs = dict(changing.configs)
         for change in resource.configs:
-            _apply(call, configs, change)
-        check_configs(TOPIC_CONFIGS, configs)
-        return settled(None) if validate_only else call.broker.topics.set_configs(topic, configs)
+            _apply(call, changing.keys, configs, change)
+        return changing.change(configs, validate_only=validate_only)
 
     def refuse(error: MillstreamError) -> None:
         answer.error_code, answer.error_message = code_of(error), str(error)
@@ -66,8 +66,8 @@ def _alter(
     return Pending.attempt(begin).settle(lambda _: None, refuse)
 
 
-def _apply(call: Call, configs: dict[str, str], change: AlterableConfig) -> None:
-    key = TOPIC_CONFIGS.get(change.name)
+def _apply(call: Call, keys: Mapping[str, ConfigKey], configs: dict[str, str], change: AlterableConfig) -> None:
+    key = keys.get(change.name)
     if key is None:
         raise InvalidConfig(f"there is no setting {change.name}")
     match change.config_operation:

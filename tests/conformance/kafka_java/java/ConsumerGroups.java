@@ -8,6 +8,8 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ExecutionException;
 import java.util.function.BooleanSupplier;
+import org.apache.kafka.clients.admin.AlterConfigOp;
+import org.apache.kafka.clients.admin.ConfigEntry;
 import org.apache.kafka.clients.admin.ConsumerGroupDescription;
 import org.apache.kafka.clients.admin.GroupListing;
 import org.apache.kafka.clients.admin.ListGroupsOptions;
@@ -22,6 +24,7 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.GroupState;
 import org.apache.kafka.common.GroupType;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.errors.GroupNotEmptyException;
 
 /** Groups of the consumer protocol (KIP-848), as the Java client has them since 4.0. */
@@ -186,6 +189,15 @@ final class ConsumerGroups {
         } catch (ExecutionException refused) {
             Scenario.check(refused.getCause() instanceof GroupNotEmptyException, refused.toString());
         }
+        ConfigResource resource = new ConfigResource(ConfigResource.Type.GROUP, s.name("g"));
+        ConfigEntry interval = new ConfigEntry("consumer.heartbeat.interval.ms", "300");
+        s.admin.incrementalAlterConfigs(
+                Map.of(resource, List.of(new AlterConfigOp(interval, AlterConfigOp.OpType.SET)))).all().get();
+        ConfigEntry told = s.admin.describeConfigs(List.of(resource)).all().get().get(resource).get(interval.name());
+        Scenario.same(told.value(), "300");
+        Scenario.same(told.source(), ConfigEntry.ConfigSource.DYNAMIC_GROUP_CONFIG);
+        // A group without members and offsets goes at once.
+        member.commitSync(Map.of(new TopicPartition(topic, 0), new OffsetAndMetadata(0)));
         member.close();
         Scenario.same(described(s).groupState(), GroupState.EMPTY);
         s.admin.deleteConsumerGroups(List.of(s.name("g"))).all().get();

@@ -384,6 +384,7 @@ def test_a_group_has_a_name(crowd: Crowd) -> None:
         ("group.consumer.heartbeat.interval.ms", "4999"),
         ("group.consumer.heartbeat.interval.ms", "15001"),
         ("group.consumer.min.session.timeout.ms", "45001"),
+        ("group.consumer.session.timeout.ms", "5000"),
         ("group.consumer.assignors", "sticky"),
         ("group.consumer.migration.policy", "sometimes"),
         ("group.consumer.max.size", "0"),

@@ -23,7 +23,18 @@ from millstream.wire.kafka.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     OwnedPartitions,
 )
+from millstream.wire.kafka.messages.describe_configs import (
+    DESCRIBE_CONFIGS,
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
 from millstream.wire.kafka.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
+from millstream.wire.kafka.messages.incremental_alter_configs import (
+    INCREMENTAL_ALTER_CONFIGS,
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from millstream.wire.kafka.messages.join_group import JOIN_GROUP
 from millstream.wire.kafka.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest, MemberIdentity
 from millstream.wire.kafka.messages.list_groups import LIST_GROUPS, ListGroupsRequest
@@ -50,6 +61,7 @@ from tests.unit.sessions.kafka.test_groups import join_request
 
 BY_NAME = 9
 """The last version of OffsetCommit and OffsetFetch that names topics, and the first that knows of epochs."""
+GROUP_RESOURCE = 32
 HELD = Holder(protocol="pulsar", id="c-0", client="c", host="10.0.0.1:700", topic="orders", partitions=(1,))
 
 
@@ -279,6 +291,29 @@ def test_clients_of_other_protocols_are_described_beside_members() -> None:
     beat(talk, ConsumerGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=-1))
     (group,) = talk.ask(CONSUMER_GROUP_DESCRIBE, ConsumerGroupDescribeRequest(group_ids=["g"])).groups
     assert (group.group_state, group.assignor_name, len(group.members)) == ("Stable", "pulsar", 1)
+
+
+def test_settings_of_a_group(talk: Conversation) -> None:
+    def alter(name: str, value: str, *, validate_only: bool = False) -> int:
+        config = AlterableConfig(name=name, config_operation=0, value=value)
+        resource = AlterConfigsResource(resource_type=GROUP_RESOURCE, resource_name="g", configs=[config])
+        request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate_only)
+        return int(talk.ask(INCREMENTAL_ALTER_CONFIGS, request).responses[0].error_code)
+
+    def described() -> dict[str, tuple[str, int]]:
+        resource = DescribeConfigsResource(resource_type=GROUP_RESOURCE, resource_name="g", configuration_keys=None)
+        (result,) = talk.ask(DESCRIBE_CONFIGS, DescribeConfigsRequest(resources=[resource])).results
+        return {one.name: (one.value, one.config_source) for one in result.configs}
+
+    interval, session = "consumer.heartbeat.interval.ms", "consumer.session.timeout.ms"
+    assert described() == {interval: ("5000", 5), session: ("45000", 5)}
+    assert alter(interval, "6000", validate_only=True) == ErrorCode.NONE
+    assert described()[interval] == ("5000", 5)
+    assert alter(interval, "6000") == ErrorCode.NONE
+    assert alter(session, "1") == ErrorCode.INVALID_CONFIG
+    assert alter("retention.ms", "1") == ErrorCode.INVALID_CONFIG
+    assert described() == {interval: ("6000", 8), session: ("45000", 5)}
+    assert beat(talk, joining()).heartbeat_interval_ms == 6000
 
 
 def test_what_consumers_of_the_classic_protocol_tell_each_other() -> None:
