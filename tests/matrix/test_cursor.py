@@ -47,14 +47,17 @@ def _pulsar_writer(clients: Clients) -> Write:
     return lambda topic, messages: clients.pulsar.write(topic, messages, batch=10)
 
 
-def _kafka_consumer(server: ServerProcess, topic: str, group: str) -> Any:
+def _kafka_consumer(server: ServerProcess, topic: str, group: str, protocol: str = "classic") -> Any:
+    # The server says how long the sessions of consumer groups (KIP-848) are.
+    session = {"session.timeout.ms": 6000} if protocol == "classic" else {}
     consumer = Consumer(
         {
+            **session,
+            "group.protocol": protocol,
             "bootstrap.servers": server.addresses["any"],
             "group.id": group,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
-            "session.timeout.ms": 6000,
             "log_level": 0,
         }
     )
@@ -163,6 +166,29 @@ def test_the_second_protocol_is_refused_as_long_as_the_first_is_there(
             assert shown["members"][0]["member"].startswith(first)
     with _attached(second, clients, matrix_server, topic, group):
         assert _described(matrix_server, group)["members"]
+
+
+def test_a_consumer_group_of_today_holds_its_topics_as_well(
+    clients: Clients, matrix_server: ServerProcess, unique: Unique, topic: str
+) -> None:
+    """KIP-848: the server shares them out."""
+    group = unique("held")
+    consumer = _kafka_consumer(matrix_server, topic, group, "consumer")
+    try:
+        last = [_next(consumer) for _ in range(10)][-1]
+        consumer.commit(last, asynchronous=False)
+        assert _refused("pulsar", clients, matrix_server, topic, group)
+        shown = _described(matrix_server, group)
+        assert (shown["state"], shown["assignor"]) == ("stable", "uniform")
+        assert [one["topic"] for one in shown["members"][0]["assignment"]] == [topic]
+    finally:
+        consumer.close()
+    assert _take("pulsar", clients, matrix_server, topic, group, 5) == list(range(10, 15))
+    with _attached("pulsar", clients, matrix_server, topic, group):
+        refused = _kafka_consumer(matrix_server, topic, group, "consumer")
+        with contextlib.closing(refused):
+            assert "nconsistent" in str(eventually(lambda: refused.poll(0.2), _TIMEOUT_S).error())
+        assert _described(matrix_server, group)["assignor"] == "pulsar"
 
 
 def test_another_topic_is_another_position(

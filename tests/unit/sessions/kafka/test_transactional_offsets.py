@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from millstream.broker.consumer_groups import Heartbeat
 from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.messages.offset_commit import (
     OFFSET_COMMIT,
@@ -76,6 +77,17 @@ def test_members_that_are_none_are_refused(teller: Teller) -> None:
     assert teller.commit_offset(who, "", 1) == ErrorCode.INVALID_GROUP_ID
     assert teller.commit_offset(who, "g", 1, note="x" * 5000) == ErrorCode.OFFSET_METADATA_TOO_LARGE
     assert teller.committed("g", stable=True) == (NONE, -1)
+
+
+def test_members_of_consumer_groups_show_their_epochs(teller: Teller) -> None:
+    who = teller.open()
+    joining = Heartbeat(
+        member_id="m", epoch=0, rebalance_timeout_ms=1000, topics=frozenset({"orders"}), owned=frozenset()
+    )
+    epoch = teller.broker.groups.beat("g", joining).epoch
+    stale = teller.commit_offset(who, "g", 1, generation_id=epoch + 1, member_id="m")
+    assert stale == ErrorCode.ILLEGAL_GENERATION, "no version of this API knows STALE_MEMBER_EPOCH"
+    assert teller.commit_offset(who, "g", 1, generation_id=epoch, member_id="m") == NONE
 
 
 def test_too_much_text_for_one_transaction(teller: Teller) -> None:
