@@ -259,7 +259,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
 
 TestConsumerGroupMachine = ConsumerGroupMachine.TestCase
 TestConsumerGroupMachine.settings = settings(
-    max_examples=40,
+    max_examples=80,
     stateful_step_count=40,
     deadline=None,
     derandomize=True,
