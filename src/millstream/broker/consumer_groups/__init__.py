@@ -1,7 +1,8 @@
 """Consumer groups to which the server assigns (KIP-848).
 
-- `group`: the members, their epochs, what they are to have and what they have;
-- `assignment`: what an assignor is given; `uniform`, `ranges`: the assignors;
+- `group`: who joins, stays and leaves, and when; `requests`: what members say and are told;
+- `roster`: the members, their epochs, what they are to have and what they have;
+- `assignment_spec`: what an assignor is given; `uniform`, `ranges`: the assignors;
 - `reconciliation`: how a member comes from what it has to what it is to have;
 - `classic_members`: members of the classic protocol in such a group;
 - `migration`: how a classic group becomes one, and back.

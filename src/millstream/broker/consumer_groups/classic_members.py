@@ -9,7 +9,7 @@ Source: KIP-848, "Upgrade & Downgrade", and the group coordinator of Apache Kafk
 from millstream.broker.any_group import Assignment, Joined, Joining
 from millstream.broker.consumer_groups.environment import GroupEnvironment
 from millstream.broker.consumer_groups.member import ClassicDetails, ConsumerMember, MemberState
-from millstream.broker.consumer_groups.requests import EmbeddedProtocol, Subscription
+from millstream.broker.consumer_groups.requests import EMPTY_PATTERN, EmbeddedProtocol, Subscription
 from millstream.broker.consumer_groups.roster import Roster
 from millstream.broker.errors import (
     FencedInstance,
@@ -50,7 +50,7 @@ class ClassicMembers:
         member.client_id, member.client_host = request.client_id, request.client_host
         member.rebalance_timeout_ms = request.rebalance_timeout_ms
         member.classic = ClassicDetails(request.session_timeout_ms, request.protocols)
-        self._roster.subscribe(member, subscription.topics)
+        self._roster.subscribe(member, subscription.topics, EMPTY_PATTERN)
         self._roster.advance(member, self._environment.by_id(subscription.owned))
         member.session.set(request.session_timeout_ms)
         member.progress.set(request.rebalance_timeout_ms)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Final
 
 from millstream.broker.any_group import Protocol
 from millstream.broker.consumer_groups.requests import EMPTY_PATTERN, TopicPattern
@@ -10,7 +11,7 @@ from millstream.broker.offsets import Place
 
 __all__ = ["LEFT_EPOCH", "ClassicDetails", "ConsumerMember", "MemberState"]
 
-LEFT_EPOCH = -2
+LEFT_EPOCH: Final = -2
 """The epoch of a static member that has left for a while: its partitions wait for it until its session is over."""
 
 

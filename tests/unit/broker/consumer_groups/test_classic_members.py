@@ -12,7 +12,7 @@ from millstream.broker.errors import (
     RebalanceInProgress,
     UnknownMember,
 )
-from tests.unit.broker.consumer_groups.crowd import GROUP, Crowd, Fellow
+from tests.unit.broker.consumer_groups.crowd import GROUP, Crowd, Ending, Fellow
 from tests.unit.broker.consumer_groups.embedded import TextProtocol, classic_joining
 
 HALF = 3
@@ -147,12 +147,15 @@ def test_a_static_member_may_change_its_protocol(crowd: Crowd) -> None:
     old = Old(crowd, "static")
     old.join()
     together(crowd, other, old)
-    new = Fellow(crowd, "new", "static")
+    new = Fellow(crowd, "new", "static", pattern=Ending("ers"))
     new.join()
-    assert {f"orders:{index}" for index in new.indexes} == old.owned
+    assert crowd.group.members["new"].matched == {"orders"}
+    together(crowd, other, new)
+    assert len(new.owned) == HALF
     again = Old(crowd, "static")
     again.join()
-    assert again.owned == old.owned
+    assert again.owned == {f"orders:{index}" for index in new.indexes}
+    assert crowd.group.members[again.member_id].pattern.text == "", "only the others have patterns"
     with pytest.raises(UnknownMember):
         new.beat()
 
