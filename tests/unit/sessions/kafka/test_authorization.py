@@ -70,6 +70,8 @@ RIGHTS: Final[dict[tuple[str, int], list[tuple[Operation, ResourceType]]]] = {
     ("LeaveGroup", 5): [(READ, GROUP)],
     ("SyncGroup", 5): [(READ, GROUP)],
     ("DescribeGroups", 6): [(DESCRIBE, GROUP)],
+    ("ConsumerGroupHeartbeat", 1): [(READ, GROUP), (DESCRIBE, TOPIC)],
+    ("ConsumerGroupDescribe", 1): [(DESCRIBE, GROUP)],
     ("CreateTopics", 7): [(CREATE, TOPIC), (Operation.DESCRIBE_CONFIGS, TOPIC)],
     ("DeleteTopics", 6): [(DELETE, TOPIC)],
     ("DeleteRecords", 2): [(DELETE, TOPIC)],
