@@ -140,6 +140,26 @@ def test_both_policies(cleaning_broker: ServerProcess, new_topic: Callable[..., 
     assert end_offset(cleaning_broker, topic) == 500
 
 
+def test_an_open_transaction_holds_compaction_back(
+    cleaning_broker: ServerProcess, new_topic: Callable[..., str], unique: Callable[[str], str]
+) -> None:
+    topic = topic_on(cleaning_broker, new_topic)
+    send(cleaning_broker, pairs(topic, 0, 100))
+    eventually(lambda: len(read_topic(cleaning_broker, topic)) == KEYS)
+    producer = open_producer(cleaning_broker, unique("txn"))
+    producer.begin_transaction()
+    producer.produce(topic, b"open", b"key 0")
+    assert producer.flush(TIMEOUT_S) == 0
+    other = topic_on(cleaning_broker, new_topic)
+    send(cleaning_broker, pairs(topic, 100, 200))
+    send(cleaning_broker, pairs(other, 0, 200))
+    eventually(lambda: len(read_topic(cleaning_broker, other)) == KEYS)
+    everything = {"isolation.level": "read_uncommitted"}
+    assert len(read_topic(cleaning_broker, topic, **everything)) == KEYS + 1 + 100, "nothing behind it is touched"
+    producer.commit_transaction()
+    eventually(lambda: len(read_topic(cleaning_broker, topic, **everything)) == KEYS)
+
+
 def test_producers_go_on_after_compaction_and_a_restart(
     tmp_path: Path, new_topic: Callable[..., str], unique: Callable[[str], str]
 ) -> None:
