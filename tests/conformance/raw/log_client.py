@@ -9,6 +9,12 @@ from millstream.model.frame import FrameHeader, frame_crc, read_frame_header
 from millstream.model.record import Record
 from millstream.wire.compression import Codec
 from millstream.wire.kafka.error_codes import ErrorCode
+from millstream.wire.kafka.messages.alter_configs import (
+    ALTER_CONFIGS,
+    AlterableConfig,
+    AlterConfigsRequest,
+    AlterConfigsResource,
+)
 from millstream.wire.kafka.messages.create_topics import (
     CREATE_TOPICS,
     CreatableTopic,
@@ -48,6 +54,7 @@ __all__ = [
 LATEST: Final = -1
 EARLIEST: Final = -2
 _PRODUCE_VERSION: Final = 9
+_TOPIC_RESOURCE: Final = 2
 _FETCH_VERSION: Final = 12
 _LIST_OFFSETS_VERSION: Final = 11
 
@@ -106,6 +113,13 @@ class LogClient(Connection):
         assert result.error_code == 0, result.error_message
         topic_id: UUID = result.topic_id
         return topic_id
+
+    def configure(self, topic: str, configs: Mapping[str, str]) -> None:
+        """Give a topic settings; those that are not named get their defaults back."""
+        settings = [AlterableConfig(name=key, value=value) for key, value in configs.items()]
+        resource = AlterConfigsResource(resource_type=_TOPIC_RESOURCE, resource_name=topic, configs=settings)
+        [answer] = self.call(ALTER_CONFIGS, 2, AlterConfigsRequest(resources=[resource])).responses
+        assert answer.error_code == 0, answer.error_message
 
     def produce(self, topic: str, batch: Buffer, partition: int = 0, acks: int = -1) -> Any:
         """Send one batch; returns the answer for its partition."""

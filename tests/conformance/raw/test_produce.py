@@ -8,19 +8,12 @@ import pytest
 from millstream.model.record import Record
 from millstream.wire.compression import Codec
 from millstream.wire.kafka.error_codes import ErrorCode
-from millstream.wire.kafka.messages.alter_configs import (
-    ALTER_CONFIGS,
-    AlterableConfig,
-    AlterConfigsRequest,
-    AlterConfigsResource,
-)
 from millstream.wire.kafka.messages.produce import PRODUCE, PartitionProduceData, ProduceRequest, TopicProduceData
 from millstream.wire.kafka.records import build_batch
 from tests.conformance.raw.log_client import LogClient, batch_of, now_ms, produce_request
 
 NewTopic = Callable[..., str]
 HOUR_MS = 3600 * 1000
-TOPIC_RESOURCE = 2
 
 
 @pytest.fixture
@@ -146,13 +139,7 @@ def test_zstd_is_for_clients_that_know_it(client: LogClient, topic: str) -> None
 
 
 def test_settings_changed_later_are_obeyed(client: LogClient, topic: str) -> None:
-    def alter(**configs: str) -> None:
-        changed = [AlterableConfig(name=name.replace("_", "."), value=value) for name, value in configs.items()]
-        resource = AlterConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=topic, configs=changed)
-        [answer] = client.call(ALTER_CONFIGS, 2, AlterConfigsRequest(resources=[resource])).responses
-        assert answer.error_code == 0, answer.error_message
-
-    alter(max_message_bytes="200")
+    client.configure(topic, {"max.message.bytes": "200"})
     assert client.produce(topic, batch_of(bytes(300))).error_code == ErrorCode.MESSAGE_TOO_LARGE
-    alter()
+    client.configure(topic, {})
     assert client.produce(topic, batch_of(bytes(300))).error_code == 0

@@ -60,12 +60,14 @@ def test_retention_by_size(client: LogClient, impatient_broker: ServerProcess, u
 def test_retention_by_time(client: LogClient, impatient_broker: ServerProcess, unique: Callable[[str], str]) -> None:
     topic = unique("raw")
     hour_ms = 3600 * 1000
-    configs = {"segment.bytes": str(SEGMENT_BYTES), "retention.ms": str(hour_ms)}
-    topic_id = client.create_topic(topic, configs=configs)
+    size = {"segment.bytes": str(SEGMENT_BYTES)}
+    topic_id = client.create_topic(topic, configs=size)
     for _ in range(8):
         client.append(topic, VALUE, timestamp_ms=now_ms() - 2 * hour_ms)
     for _ in range(4):
         client.append(topic, VALUE)
+    # Only now: a segment whose records are all too old is sealed, however small it is.
+    client.configure(topic, {**size, "retention.ms": str(hour_ms)})
     eventually(lambda: client.offset(topic, EARLIEST) == 8)
     eventually(lambda: segments(impatient_broker, topic_id) == [8])
     assert len(client.values(topic)) == 4
