@@ -8,6 +8,7 @@ Source: KIP-848, "Upgrade & Downgrade", and the group coordinator of Apache Kafk
 
 from collections.abc import Callable
 
+from millstream.broker.any_group import GroupState
 from millstream.broker.consumer_groups.environment import GroupEnvironment
 from millstream.broker.consumer_groups.group import ConsumerGroup
 from millstream.broker.consumer_groups.member import ClassicDetails, ConsumerMember
@@ -37,9 +38,12 @@ def upgraded(
     read: list[tuple[Member, Subscription, frozenset[Place]]] = []
     for member in group.members.values():
         subscription = embedded.read_subscription(_metadata(group, member))
-        places = _places(embedded, environment, member)
+        places = _assigned(embedded, environment, member)
         if subscription is None or places is None:
             return None
+        if not member.assignment and group.state is not GroupState.STABLE:
+            # A rebalance that was cut short has taken the assignment from the group, but not from the member.
+            places = environment.by_id(subscription.owned)
         read.append((member, subscription, places))
     consumers = ConsumerGroup(group.id, environment, deserted)
     adopted: dict[ConsumerMember, frozenset[Place]] = {}
@@ -60,7 +64,7 @@ def _metadata(group: Group, member: Member) -> bytes:
     return member.metadata(group.protocol_name) or member.protocols[0].metadata
 
 
-def _places(embedded: EmbeddedProtocol, environment: GroupEnvironment, member: Member) -> frozenset[Place] | None:
+def _assigned(embedded: EmbeddedProtocol, environment: GroupEnvironment, member: Member) -> frozenset[Place] | None:
     """What a member was assigned; None if that cannot be read."""
     if not member.assignment:
         return frozenset()

@@ -62,6 +62,18 @@ def test_there_and_back(crowd: Crowd) -> None:
         new.beat()
 
 
+def test_members_keep_what_an_interrupted_rebalance_left_with_them(crowd: Crowd) -> None:
+    groups = crowd.broker.groups
+    leader = classic(crowd)
+    groups.join(GROUP, classic_joining())
+    groups.join(GROUP, classic_joining(leader.member_id, owned=EVERYTHING)).result()
+    groups.join(GROUP, classic_joining())  # before the leader has assigned anything
+    new = Fellow(crowd, "new")
+    new.join()
+    assert new.indexes == [], "the leader has everything still"
+    assert len(crowd.group.members[leader.member_id].assigned | crowd.group.members[leader.member_id].revoking) == 6
+
+
 def test_a_group_without_members_becomes_what_the_next_one_wants() -> None:
     crowd = crowd_with(group__consumer__migration__policy="disabled")
     joined = classic(crowd)
