@@ -164,10 +164,12 @@ class Roster:
         matched = self._matched({member.pattern.text: member.pattern for member in self.members.values()})
         changed = False
         for member in self.members.values():
-            before = member.subscribed
-            changed |= matched[member.pattern.text] != member.matched
-            member.matched = matched[member.pattern.text]
-            self._resubscribed(member, before)
+            now = matched[member.pattern.text]
+            if now != member.matched:
+                changed = True
+                before = member.subscribed
+                member.matched = now
+                self._resubscribed(member, before)
         existing = self._existing()
         if changed or existing != self._topics:
             self._topics = existing
