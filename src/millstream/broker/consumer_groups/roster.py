@@ -131,12 +131,13 @@ class Roster:
     ) -> None:
         """Take over what a member subscribes to, None for what it did before."""
         topics = member.topics if topics is None else topics
+        # The same text may stand for other topics by now, because its client may see others.
+        matched = member.matched if pattern is None else self._matched({pattern.text: pattern})[pattern.text]
         pattern = member.pattern if pattern is None else pattern
-        if topics == member.topics and pattern.text == member.pattern.text and self.epoch:
+        before, former = member.subscribed, (member.topics, member.pattern.text, member.matched)
+        member.topics, member.pattern, member.matched = topics, pattern, matched
+        if former == (topics, pattern.text, matched) and self.epoch:
             return
-        before = member.subscribed
-        member.topics, member.pattern = topics, pattern
-        member.matched = self._matched({pattern.text: pattern})[pattern.text]
         self._resubscribed(member, before)
         self._topics = self._existing()
         self.epoch += 1

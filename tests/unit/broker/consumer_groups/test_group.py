@@ -266,6 +266,21 @@ def test_a_pattern_leaves_out_what_others_read(crowd: Crowd) -> None:
     assert fellow.indexes == []
 
 
+def test_a_pattern_said_again_is_matched_again(crowd: Crowd) -> None:
+    held = {"orders"}
+    crowd.broker.groups.environment.held = lambda _: frozenset(held)
+    fellow = Fellow(crowd, "m", topics=(), pattern=Ending("s"))
+    fellow.join()
+    held.clear()
+    fellow.beat()
+    assert fellow.indexes == []
+    again = Ending("s")
+    epoch = fellow.say(Heartbeat(member_id="m", epoch=fellow.epoch, pattern=again)).epoch
+    assert fellow.indexes == ALL
+    assert crowd.group.members["m"].pattern is again, "with the rights of who said it last"
+    assert fellow.say(Heartbeat(member_id="m", epoch=fellow.epoch, pattern=again)).epoch == epoch
+
+
 def test_the_assignor_that_most_ask_for(crowd: Crowd) -> None:
     for number, name in enumerate(["range", "range", "uniform"]):
         Fellow(crowd, f"m{number}").join(name)
