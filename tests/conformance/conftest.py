@@ -12,9 +12,10 @@ IMPATIENT_GROUPS = [
     "group.consumer.min.heartbeat.interval.ms=100",
     "group.consumer.heartbeat.interval.ms=200",
     "group.consumer.min.session.timeout.ms=1000",
-    "group.consumer.session.timeout.ms=3000",
+    "group.consumer.session.timeout.ms=10000",
 ]
-"""Settings of a server whose consumer groups (KIP-848) hear of their members often, and do not wait for them long."""
+"""Settings of a server whose consumer groups (KIP-848) hear of their members often, and do not wait for them long: as
+long as a client on a busy machine may need to come back before others are given what it had."""
 
 
 @pytest.fixture(scope="session")
