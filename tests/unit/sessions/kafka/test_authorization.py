@@ -358,6 +358,6 @@ def test_authorized_operations() -> None:
     assert talk.ask(METADATA, question).topics[0].topic_authorized_operations == bits(3, 8)
     talk.allow(USER, Operation.ALL, GROUP)
     groups = DescribeGroupsRequest(groups=["readers"], include_authorized_operations=True)
-    assert talk.ask(DESCRIBE_GROUPS, groups).groups[0].authorized_operations == bits(3, 6, 8)
+    assert talk.ask(DESCRIBE_GROUPS, groups).groups[0].authorized_operations == bits(3, 6, 8, 10, 11)
     talk.become(ROOT)
     assert talk.ask(METADATA, question).topics[0].topic_authorized_operations == bits(3, 4, 5, 6, 7, 8, 10, 11)
