@@ -215,6 +215,7 @@ def test_a_group_changes_its_protocol_with_its_members(
     eventually(lambda: sum(value.startswith(b"more") for value in old[1].values) == 60)
 
 
+@pytest.mark.timeout(240)
 def test_members_go_on_after_a_restart_of_the_server(tmp_path: Path) -> None:
     topic, listen = "orders", lasting_listener()
     server = start(str(tmp_path / "data"), listen, IMPATIENT_GROUPS)
