@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from millstream.broker.cleaning.run import Cleaned, CleaningRun, Replacing
+from millstream.broker.cleaning.run import Cleaned, CleaningRun, NotCompacted, Replacing
 from millstream.broker.cleaning.steps import take_steps
 from millstream.broker.documents import Document, Documents
 from millstream.broker.keyed_frames import FrameRecords
@@ -244,7 +244,7 @@ class LogCleaner:
     def _leave(self, partition: Partition, error: Exception) -> None:
         """Leave a partition alone after an error: for a while, or until the next start if what its files hold is not
         certain any more."""
-        if partition.deleted:
+        if partition.deleted or isinstance(error, NotCompacted):
             return
         self.figures.failures += 1
         directory = partition.log.directory

@@ -25,7 +25,7 @@ from millstream.storage.files import Files
 from millstream.storage.segment import Segment
 from millstream.storage.segment_draft import SegmentDraft
 
-__all__ = ["Cleaned", "CleaningRun", "Replacing"]
+__all__ = ["Cleaned", "CleaningRun", "NotCompacted", "Replacing"]
 
 _log = logging.getLogger(__name__)
 _STEP_BYTES: Final = 64 * 1024
@@ -34,9 +34,15 @@ _STEP_RECORDS: Final = 2000
 _WRITE_BYTES: Final = 1024 * 1024
 _SEGMENT_OFFSETS_MAX: Final = 2**32 - 1
 """Offsets of one segment: its index has 32 bits for each."""
+_INT64_MAX: Final = 2**63 - 1
+"""The last time that a frame has room for."""
 
 Replacing = Callable[[Partition, int, int], Pending[None]]
 """Told that the frames from one offset to before another are about to change; the run waits until it resolves."""
+
+
+class NotCompacted(MillstreamError):
+    """The topic's policy is not to compact it any more."""
 
 
 class Cleaned(NamedTuple):
@@ -90,18 +96,20 @@ class CleaningRun:
         self._latest = KeyOffsets(keys_bytes_max)
         self._replacing = replacing
         self._now_ms = runtime.now_ms()
-        self._horizon_ms = self._now_ms + partition.settings.delete_retention_ms
+        self._horizon_ms = min(self._now_ms + partition.settings.delete_retention_ms, _INT64_MAX)
         self._damaged = False
         self._tombstones_go_ms: int | None = None
         self._before_bytes = self._after_bytes = 0
 
     def steps(self) -> Steps[Cleaned]:
-        """Clean. Raises UnknownTopic if the topic goes, DiskFull, OSError: what was done until then stays."""
+        """Clean. Raises UnknownTopic if the topic goes, NotCompacted if its policy changes, DiskFull, OSError: what
+        was done until then stays."""
         offset = yield from self._learn()
-        segments = self._segments(offset)
+        segments = self._segments(0, offset)
         while segments:
             count = yield from self._clean(segments, offset)
-            del segments[:count]
+            # Looked up again: retention and deletions may have taken the first of those that follow.
+            segments = self._segments(segments[count - 1].next_offset, offset)
         # While a damaged segment keeps tombstones back, there is no use in coming back for them.
         horizon_ms = None if self._damaged else self._tombstones_go_ms
         return Cleaned(offset, horizon_ms, self._before_bytes, self._after_bytes)
@@ -128,17 +136,19 @@ class CleaningRun:
             return
         self._latest.note(header.base_offset, reader.keys(header, frame))
 
-    def _segments(self, offset: int) -> list[Segment]:
-        """The segments that begin before an offset, of those that may be cleaned."""
+    def _segments(self, start: int, stop: int) -> list[Segment]:
+        """The segments that begin from one offset on and before another, of those that may be cleaned."""
         end = self._end_offset
-        return [one for one in self._log.sealed_segments if one.base_offset < offset and one.next_offset <= end]
+        return [
+            one for one in self._log.sealed_segments if start <= one.base_offset < stop and one.next_offset <= end
+        ]
 
     def _clean(self, segments: list[Segment], offset: int) -> Steps[int]:
         """Clean the first of some segments, with as many behind it as fit into one file; gives how many they were."""
         first = segments[0]
         if first.index.holes:
             return self._leave(segments[:1])
-        has_room = self._fits(first.log_bytes, first, segments[1:2])
+        has_room = self._fits(first.log_bytes, segments[:1], segments[1:2])
         if not has_room and not (yield from self._changes(first, offset)):
             return 1
         draft = SegmentDraft(self._files, self._log)
@@ -167,12 +177,13 @@ class CleaningRun:
         self._after_bytes += draft.log_bytes
         return len(group)
 
-    def _fits(self, written_bytes: int, first: Segment, following: list[Segment]) -> bool:
-        """Whether the next segment may go into one file with what was written before it."""
+    def _fits(self, written_bytes: int, group: list[Segment], following: list[Segment]) -> bool:
+        """Whether the next segment may go into one file with what was written of those before it."""
         return (
             bool(following)
             and written_bytes + following[0].log_bytes <= self._log.settings.segment_bytes
-            and following[0].next_offset - first.base_offset <= _SEGMENT_OFFSETS_MAX
+            and following[0].next_offset - group[0].base_offset <= _SEGMENT_OFFSETS_MAX
+            and following[0].base_offset == group[-1].next_offset  # a file that was cut leaves a gap behind it
             and not following[0].index.holes
         )
 
@@ -185,12 +196,18 @@ class CleaningRun:
     def _changes(self, segment: Segment, offset: int) -> Steps[bool]:
         """Whether anything of a segment would change; if not, what it says of tombstones counts."""
         sieve = self._sieve(offset)
-        for piece in _pieces(segment):
-            for _ in sieve.sift(_frames(piece)):
-                pass
-            if sieve.changed:
-                return True
-            yield None
+        segment.pinned = True
+        try:
+            for piece in _pieces(segment):
+                self._check_there()
+                for _ in sieve.sift(_frames(piece)):
+                    pass
+                if sieve.changed:
+                    return True
+                yield None
+        finally:
+            segment.pinned = False
+            segment.drop_index()
         self._note_horizon(sieve)
         return False
 
@@ -198,7 +215,7 @@ class CleaningRun:
         """Write what stays of as many segments as one file takes; gives them."""
         sieve = self._sieve(offset)
         count = 0
-        while not count or self._fits(draft.log_bytes, segments[0], segments[count : count + 1]):
+        while not count or self._fits(draft.log_bytes, segments[:count], segments[count : count + 1]):
             draft.take(segments[count])
             for piece in _pieces(segments[count]):
                 self._check_there()
@@ -242,6 +259,8 @@ class CleaningRun:
     def _check_there(self) -> None:
         if self._partition.deleted:
             raise UnknownTopic("the topic is being deleted")
+        if not self._partition.settings.compacted:
+            raise NotCompacted("the topic is not compacted any more")
 
 
 def _pieces(segment: Segment) -> Iterator[memoryview]:

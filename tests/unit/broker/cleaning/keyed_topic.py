@@ -1,6 +1,6 @@
 """A compacted topic of a simulated broker: what is written to it, and what cleaning leaves."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from millstream.broker.keyed_frames import FrameRecords
@@ -98,6 +98,20 @@ class KeyedTopic:
         """Let the cleaner have its time."""
         self.flush()
         self.broker.pass_ms(BACKOFF_MS * backoffs)
+
+    def clean_meanwhile(self, steps: int, action: Callable[[], object]) -> None:
+        """Let the cleaner have its time, and do something when it has taken about so many steps."""
+        runtime = self.broker.runtime
+
+        def step(left: int) -> None:
+            if left:
+                runtime.call_later(0, lambda: step(left - 1))
+            else:
+                action()
+
+        self.flush()
+        runtime.call_later(BACKOFF_MS / 1000, lambda: step(steps))
+        self.broker.pass_ms(BACKOFF_MS)
 
     def restart(self) -> None:
         """Stop cleanly and start again."""

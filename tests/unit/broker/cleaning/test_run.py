@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from millstream.broker.transactions.aborted import transactions_of
 from millstream.model.frame import read_frame_header
 from millstream.sessions.pulsar.compaction import PulsarFrameRecords
@@ -92,6 +94,92 @@ def test_records_that_are_deleted_meanwhile(tmp_path: Path) -> None:
     assert topic.log.start_offset == 57
     topic.broker.pass_ms(120_000)
     assert topic.log.segment_count <= 3
+
+
+@pytest.mark.parametrize("steps", range(1, 40, 3))
+@pytest.mark.parametrize("by_retention", [False, True])
+def test_segments_that_go_in_any_step_of_a_run(steps: int, by_retention: bool, tmp_path: Path) -> None:
+    policy = {"cleanup__policy": "compact,delete"} if by_retention else {}
+    topic = KeyedTopic(str(tmp_path / "db"), segment__bytes="1000", **CLEAN, **policy)
+    now_ms = topic.broker.runtime.now_ms()
+    for key in [b"%d" % n for n in range(30)] + [b"%d" % n for n in range(0, 30, 3)]:
+        topic.put((key, b"v" * 300), timestamp_ms=now_ms)
+    topic.seal()
+    broker = topic.broker
+
+    def take() -> None:
+        if by_retention:
+            topic.log.settings.retention_bytes = 6000
+            broker.broker._upkeep()
+            topic.log.settings.retention_bytes = -1
+        else:
+            broker.broker.delete_records(broker.topic().partitions[0], 20)
+
+    topic.clean_meanwhile(steps, take)
+    topic.clean(2)
+    assert broker.broker.cleaner.figures.failures == 0
+    start_offset, left = topic.log.start_offset, topic.left()
+    assert start_offset > 0
+    topic.restart()
+    assert topic.log.start_offset == start_offset
+    assert topic.left() == left
+    assert not [name for name in topic.files() if name.endswith(".new")]
+
+
+def test_a_policy_that_changes_ends_a_run() -> None:
+    topic = KeyedTopic(segment__bytes="1000", **CLEAN)
+    topic.put_each(*(b"%d" % n for n in [*range(60), *range(0, 60, 3)]), value=b"v" * 300)
+    topic.seal()
+    broker = topic.broker
+
+    def change() -> None:
+        broker.broker.topics.set_configs(broker.topic(), {"cleanup.policy": "delete", "retention.ms": "-1"})
+
+    topic.clean_meanwhile(50, change)
+    left = topic.left()
+    assert 60 < len(left) < 80, "in the middle of it"
+    topic.clean(2)
+    assert topic.left() == left
+    assert broker.broker.cleaner.figures.failures == 0
+    assert not [name for name in topic.files() if name.endswith(".new")]
+
+
+def test_a_gap_between_segments_stays_between_segments(tmp_path: Path) -> None:
+    topic = KeyedTopic(str(tmp_path / "db"), **CLEAN)
+    topic.put_each(b"a", b"b", b"a", b"b", b"c", b"c", b"d")
+    topic.seal()
+    files, cut = topic.broker.files, topic.log.sealed_segments[1]
+    assert (cut.base_offset, cut.next_offset) == (2, 4)
+    topic.broker.kill()
+    file = files.open(cut.log_path)
+    file.truncate(cut.log_bytes // 2)
+    file.close()
+    topic.start_again()
+    topic.log.settings.segment_bytes = 10_000
+    topic.clean()
+    assert topic.broker.broker.cleaner.figures.failures == 0
+    assert topic.keyed() == [(1, b"b"), (2, b"a"), (5, b"c"), (6, b"d")]
+    assert [segment.base_offset for segment in topic.log.sealed_segments] == [0, 4]
+
+
+def test_tombstones_that_are_to_stay_for_ever() -> None:
+    topic = KeyedTopic(delete__retention__ms=str(2**63 - 1), **CLEAN)
+    topic.put((b"a", b"1"))
+    topic.put((b"a", None), timestamp_ms=topic.broker.runtime.now_ms() + 60_000)
+    topic.seal()
+    topic.clean()
+    assert topic.left() == [(1, b"a", None)]
+    (last,) = [header for header in headers_of(topic.frames()) if header.record_count]
+    assert last.delete_horizon_ms == 2**63 - 1
+
+
+def test_a_run_lets_go_of_the_indexes_that_it_reads() -> None:
+    topic = KeyedTopic(segment__bytes="1000", **CLEAN)
+    topic.put_each(*(b"%d" % n for n in range(30)), value=b"v" * 600)
+    topic.seal()
+    topic.clean()
+    assert topic.broker.broker.cleaner.figures.runs == 1
+    assert sum(segment._index is not None for segment in topic.log.sealed_segments) <= 4
 
 
 def test_entries_of_pulsar_clients() -> None:
