@@ -210,6 +210,12 @@ class _Kept:
         """See `Addresses.replacing`."""
         if self._rewriting is not None:
             return self._rewriting.chain(lambda _: self.replacing(start_offset, end_offset))
+        if self._index.seen_offset < end_offset:
+            # What the index came by until then, it would take for what stays.
+            seen: Pending[AddressIndex] = Pending()
+            self._waiting.append((end_offset, seen))
+            self._follow()
+            return seen.chain(lambda _: self.replacing(start_offset, end_offset))
         work = self._index.replacing(start_offset, end_offset)
         return settled(None) if work is None else self._rewrite(work)
 

@@ -156,8 +156,9 @@ class CleaningRun:
             group = yield from self._write(draft, segments, offset)
             is_whole = not any(segment.index.holes for segment in group)
             if is_whole:
-                yield self._replacing(self._partition, first.base_offset, group[-1].next_offset)
                 yield self._runtime.run_blocking(UPKEEP_LANE, draft.prepare_work)
+                # Right before: who begins to follow the frames behind this must find the new ones.
+                yield self._replacing(self._partition, first.base_offset, group[-1].next_offset)
                 self._check_there()
                 draft.replace()
         except (MillstreamError, OSError):
