@@ -226,7 +226,8 @@ class Broker:
                 self.compaction.compact_over(topic, partition.index, policies.compaction_threshold_bytes)
             if policies.message_ttl_s:
                 self._expire_messages(topic, partition, now_ms - policies.message_ttl_s * 1000)
-            if policies.retention is not None and not RETENTION_CONFIGS & topic.configs.keys():
+            is_free = partition.settings.expires and not RETENTION_CONFIGS & topic.configs.keys()
+            if policies.retention is not None and is_free:
                 minutes, megabytes = policies.retention.minutes, policies.retention.megabytes
                 retention = (
                     minutes if minutes < 0 else minutes * 60_000,

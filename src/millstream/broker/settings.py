@@ -162,6 +162,7 @@ class TopicSettings:
     timestamp_before_max_ms: int
     timestamp_after_max_ms: int
     min_insync_replicas: int
+    expires: bool
     compacted: bool
     delete_retention_ms: int
     dirty_ratio_min: float
@@ -193,6 +194,7 @@ class TopicSettings:
             timestamp_before_max_ms=value("message.timestamp.before.max.ms"),
             timestamp_after_max_ms=value("message.timestamp.after.max.ms"),
             min_insync_replicas=value("min.insync.replicas"),
+            expires=deletes,
             compacted=compacted,
             delete_retention_ms=value("delete.retention.ms"),
             dirty_ratio_min=value("min.cleanable.dirty.ratio"),

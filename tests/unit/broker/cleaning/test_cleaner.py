@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from millstream.broker.cleaning.cleaner import CLEANED_DOCUMENT
+from millstream.broker.namespaces.policies import Retention
 from tests.support.simulated_files import Fault
 from tests.unit.broker.cleaning.keyed_topic import KeyedTopic
 
@@ -126,6 +127,20 @@ def test_both_policies_together() -> None:
     topic.broker.pass_ms(300_000)
     assert topic.keyed() == [(2, b"b")]
     assert topic.log.start_offset == 2
+
+
+@pytest.mark.parametrize(("policy", "left"), [("compact", [1, 2]), ("compact,delete", [2]), ("delete", [2])])
+def test_retention_of_a_namespace_is_for_topics_whose_policy_is_delete(policy: str, left: list[int]) -> None:
+    topic = KeyedTopic(cleanup__policy=policy)
+    broker = topic.broker.broker
+    namespace = broker.namespaces.get("public", "default")
+    topic.broker.wait(broker.namespaces.set_policies(namespace, retention=Retention(1, -1)))
+    topic.put_each(b"a", b"a")
+    topic.seal()
+    topic.put((b"b", b"1"), timestamp_ms=topic.broker.runtime.now_ms() + 3_000_000)
+    topic.clean()
+    topic.broker.pass_ms(600_000)
+    assert [offset for offset, _ in topic.keyed()] == left
 
 
 def test_a_full_disk_puts_it_off() -> None:
