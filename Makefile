@@ -36,10 +36,11 @@ imports: $(READY) ## the import contracts of pyproject.toml
 	@$(BIN)/lint-imports
 
 # Tests of one file share servers and Spark sessions, as do the files of a folder: they are taken in their order, the
-# quick ones last. More than four at once only take each other's time. A test that fails is run once more: clients and
-# Spark have timers and races of their own. What fails twice fails, and each first failure is listed (RERUN) to be mended.
-pytest: $(READY) ## the tests alone, on up to four cores
-	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder --reruns 1 -raR
+# quick ones last. There is one process more than cores, because the long ones mostly wait; more than four only take each
+# other's time. A test that fails is run once more: clients and Spark have timers and races of their own. What fails twice
+# fails, and each first failure is listed (RERUN) to be mended.
+pytest: $(READY) ## the tests alone, in up to four processes
+	@$(BIN)/python -m pytest -n $$(($$(nproc) + 1)) --maxprocesses 4 --dist loadfile --no-loadscope-reorder --reruns 1 -raR
 
 fix: $(READY) ## format, and mend what ruff can
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
