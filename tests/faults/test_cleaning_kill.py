@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Message, Producer
 
 from tests.conformance.confluent.test_compaction import read_topic
 from tests.support.kafka_load import create_topic
@@ -48,9 +48,13 @@ def test_kill_while_compacting(tmp_path: Path) -> None:
         )
         written: dict[bytes, tuple[int, bytes]] = {}
 
-        def note(error: object, message: object) -> None:
+        def note(error: object, message: Message) -> None:
+            key, value, offset = message.key(), message.value(), message.offset()
             assert error is None
-            written[message.key()] = message.offset(), message.value()  # type: ignore[attr-defined]
+            assert isinstance(key, bytes)
+            assert isinstance(value, bytes)
+            assert offset is not None
+            written[key] = offset, value
 
         drafts = 0
         for number in range(ROUNDS):
