@@ -34,7 +34,12 @@ def test_what_decodes(rows: Rows) -> None:
     assert bad.count() == 0
 
 
-def test_what_does_not_decode_and_why(rows: Rows) -> None:
+@pytest.mark.parametrize("has_default", [False, True])
+def test_what_does_not_decode_and_why(rows: Rows, has_default: bool) -> None:
+    """With a default in its schema JSON is read in another way, which must not be told by its results."""
+    schema = StructType.fromDDL(SCHEMA)
+    if has_default:
+        schema.add("country", "string", metadata={"EXISTS_DEFAULT": "'NL'", "CURRENT_DEFAULT": "'NL'"})
     values = [
         b"",
         b" \n",
@@ -55,7 +60,7 @@ def test_what_does_not_decode_and_why(rows: Rows) -> None:
         b'{"at": {"x": "far"}, "id": []}',
         b'{"tags": [1, "a"]}',
     ]
-    good, bad = decode(rows(values), format="json", schema=SCHEMA)
+    good, bad = decode(rows(values), format="json", schema=schema)
     assert good.count() == 0
     whole = "it is not one JSON object and nothing else"
     none = "it is no JSON object"

@@ -10,10 +10,10 @@ SQL expression, as in Spark's tables); fields that the schema does not know are 
 
 import secrets
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, BooleanType, StringType, StructField, StructType
 
 from millstream.spark.values.columns import Parsed, first_reason
 
@@ -22,9 +22,14 @@ __all__ = ["parse_json"]
 _CORRUPT: Final = "__millstream_corrupt"
 _PARSED: Final = "__millstream_parsed"
 _IS_WHOLE: Final = "__millstream_is_whole"
+_ITEMS: Final = "items"
+_ITEMS_IN_ALL: Final = 2
+_EXISTS_DEFAULT: Final = "EXISTS_DEFAULT"
 _STRICT: Final = {"allowSingleQuotes": "false"}
+_TOLERANT: Final = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
 _SPACE: Final = " \t\r\n"
 _NOT_WHOLE: Final = "it is not one JSON object and nothing else"
+_MISFIT: Final = "its type does not fit: "
 _NAMED_FIELDS_MAX: Final = 200
 """Fields that are looked at to say which one does not fit. Each is an expression in the plan of the query."""
 
@@ -38,27 +43,66 @@ def parse_json(value: Any, schema: StructType, options: Mapping[str, str]) -> Pa
         options: further options of from_json, such as timestampFormat.
     """
     text = value.cast("string")
-    within = StructType([*_nullable(schema).fields, StructField(_CORRUPT, StringType())])
-    parser = {**_STRICT, **options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-    # Behind a value that is whole, the next item of an array follows; nobody can know which it is.
-    mark = secrets.token_hex(8)
-    behind = F.get_json_object(F.concat(F.lit("["), text, F.lit(f',"{mark}"]')), "$[1]")
-    once = {_PARSED: F.from_json(text, within, parser), _IS_WHOLE: behind.eqNullSafe(F.lit(mark))}
-    parsed, is_whole = F.col(_PARSED), F.col(_IS_WHOLE)
-    corrupt = parsed.getField(_CORRUPT)
+    read = _read_with_defaults if any(_EXISTS_DEFAULT in one.metadata for one in schema.fields) else _read
+    parsed, is_misfit, is_whole, once = read(text, _nullable(schema), {**_STRICT, **options, **_TOLERANT})
     misfits = F.concat_ws(", ", *_misfits(text, parsed, schema))
-    is_good = parsed.isNotNull() & corrupt.isNull() & is_whole & F.is_valid_utf8(text)
+    is_good = parsed.isNotNull() & ~is_misfit & is_whole & F.is_valid_utf8(text)
     why = F.coalesce(
         F.when(F.trim(text, F.lit(_SPACE)) == "", "it is empty"),
         F.when(~F.is_valid_utf8(text), "it is not UTF-8"),
         F.when(~F.startswith(F.ltrim(text, F.lit(_SPACE)), F.lit("{")), "it is no JSON object"),
-        F.when(~is_whole | (corrupt.isNotNull() & F.try_parse_json(text).isNull()), _NOT_WHOLE),
-        F.when(corrupt.isNotNull() & (misfits != ""), F.concat(F.lit("its type does not fit: "), misfits)),
+        F.when(~is_whole | (is_misfit & F.try_parse_json(text).isNull()), _NOT_WHOLE),
+        F.when(parsed.isNotNull() & is_misfit & (misfits != ""), F.concat(F.lit(_MISFIT), misfits)),
         F.lit("it does not fit the schema"),
     )
     reason = first_reason(value, F.when(~is_good, why), *_missing(parsed, schema))
     columns = [parsed.getField(field.name).alias(field.name) for field in schema.fields]
     return Parsed(F.when(value.isNotNull(), F.struct(*columns)), reason, once)
+
+
+class _Read(NamedTuple):
+    """What Spark has read of a text, in columns.
+
+    Args:
+        parsed: the object; null if the text does not begin with one.
+        is_misfit: something in it is not of its type, or it is no JSON at all.
+        is_whole: the text is one JSON value and nothing else.
+        once: see `Parsed`.
+    """
+
+    parsed: Any
+    is_misfit: Any
+    is_whole: Any
+    once: Mapping[str, Any]
+
+
+def _read(text: Any, schema: StructType, options: Mapping[str, str]) -> _Read:
+    """Read a text as the first item of an array, whose second is a mark that nobody can know.
+
+    A text that is more than one value, or less, moves the mark or takes the array apart.
+    """
+    mark = f"__millstream_{secrets.token_hex(8)}"
+    items = ArrayType(StructType([*schema.fields, StructField(mark, BooleanType())]))
+    around = StructType([StructField(_ITEMS, items), StructField(_CORRUPT, StringType())])
+    wrapped = F.concat(F.lit(f'{{"{_ITEMS}":['), text, F.lit(f',{{"{mark}":true}}]}}'))
+    read = F.col(_PARSED)
+    found = read.getField(_ITEMS)
+    corrupt = read.getField(_CORRUPT)
+    is_whole = F.get(found, F.lit(1)).getField(mark).eqNullSafe(F.lit(True)) & (F.size(found) == _ITEMS_IN_ALL)
+    return _Read(
+        F.get(found, F.lit(0)), corrupt.isNotNull(), is_whole, {_PARSED: F.from_json(wrapped, around, options)}
+    )
+
+
+def _read_with_defaults(text: Any, schema: StructType, options: Mapping[str, str]) -> _Read:
+    """Read a text by itself, as Spark knows of defaults only there; a second pass looks what is behind it."""
+    mark = secrets.token_hex(8)
+    behind = F.get_json_object(F.concat(F.lit("["), text, F.lit(f',"{mark}"]')), "$[1]")
+    around = StructType([*schema.fields, StructField(_CORRUPT, StringType())])
+    parsed = F.col(_PARSED)
+    corrupt = parsed.getField(_CORRUPT)
+    once = {_PARSED: F.from_json(text, around, options), _IS_WHOLE: behind.eqNullSafe(F.lit(mark))}
+    return _Read(parsed, corrupt.isNotNull(), F.col(_IS_WHOLE), once)
 
 
 def _nullable(schema: StructType) -> StructType:
