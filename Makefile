@@ -12,11 +12,14 @@ help: ## list the targets
 
 COMPILED := $(wildcard src/millstream/*/*.pxd src/millstream/*/*/*.pxd)
 
+# An editable install leaves the sources uncompiled, which any other does not: where Python may not write there itself, each
+# start of a server would compile them anew.
 $(READY): pyproject.toml setup.py $(COMPILED) $(COMPILED:.pxd=.py) $(wildcard src/millstream/wire/*/proto/*.proto)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Millstream needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV) (the first time takes some minutes: PySpark is built from its source archive)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 test: check ## set everything up and pass all checks
