@@ -11,12 +11,12 @@ import itertools
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from confluent_kafka import KafkaException
@@ -29,8 +29,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 from examples.flights import job, load, senders
 from examples.flights.broker import BrokerFailed, broker
-from examples.flights.session import spark_session
 from millstream.spark.errors import SparkSourceError
+from millstream.spark.pipelines.pipeline import Pipeline
+from millstream.spark.tables import read_live
 
 _DEFAULT_OUTPUT: Final = "demo-output"
 _PIPELINE: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pipeline")
@@ -97,18 +98,20 @@ def run(console: Console, output: str, flights_max: int) -> None:
         data_dir = stack.enter_context(tempfile.TemporaryDirectory(prefix="millstream-demo-"))
         with stages.stage("start a broker"):
             addresses = stack.enter_context(broker(data_dir, os.path.join(output, "broker.log")))
+        _copy_pipeline(project, addresses["kafka"])
+        started = stack.enter_context(_started_meanwhile(Pipeline(project)))
         with stages.stage("read a year of flights and weather"):
             records = _records(flights_max)
         with stages.stage("send them through four protocols at once", shows_progress=True):
             _send(console, addresses, records)
-        with stages.stage("run the pipeline: two topics, two tables, a quarantine", shows_progress=True):
-            _copy_pipeline(project, addresses["kafka"])
-            _run_pipeline(project)
-        with stages.stage("start Spark"):
-            spark = stack.enter_context(spark_session("flights", os.path.join(output, "spark.log")))
+        with stages.stage("start Spark, begun with the broker"):
+            pipeline = started()
+        with stages.stage("load the pipeline: two topics, two tables, a quarantine"):
+            pipeline.load()
+        with stages.stage("run the pipeline", shows_progress=True):
+            pipeline.run(until_drained=True)
         with stages.stage("join the tables, count delays by carrier, hour and weather"):
-            from millstream.spark.tables import read_live
-
+            spark = pipeline.session
             flights, weather = (read_live(spark, os.path.join(tables, name)) for name in ("flights", "weather"))
             joined = job.with_weather(flights, weather).cache()
             carriers = job.delays_by_carrier(joined).collect()
@@ -183,10 +186,16 @@ def _copy_pipeline(project: str, servers: str) -> None:
         file.write(text.replace(_USUAL_BROKER, servers))
 
 
-def _run_pipeline(project: str) -> None:
-    command = [sys.executable, "-m", "millstream.cli.main", "pipeline", "run", project, "--until-drained"]
-    if subprocess.run(command, check=False).returncode:
-        raise DemoFailed("the pipeline failed, see above")
+@contextlib.contextmanager
+def _started_meanwhile(pipeline: Pipeline) -> Iterator[Callable[[], Pipeline]]:
+    """Start a pipeline's Spark beside what goes on in the block; gives a function that waits for it."""
+    with ThreadPoolExecutor(1) as pool:
+        starting = pool.submit(pipeline.__enter__)
+        try:
+            yield starting.result
+        finally:
+            if starting.exception() is None:
+                pipeline.__exit__(None, None, None)
 
 
 def _show(console: Console, carriers: list[Any], conditions: list[Any], names: dict[str, str]) -> None:

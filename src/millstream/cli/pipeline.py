@@ -92,15 +92,20 @@ def init(
 @pipeline.command("check", epilog=_CHECK_EPILOG)
 def check(project: ProjectArgument = None, master: MasterOption = None) -> None:
     """Look whether the definitions fit together and can lose nothing."""
-    with _spoken(), contextlib.ExitStack() as stack:
-        spec = _spec(project)
-        engine, graph = stack.enter_context(_defined(spec, master))
-        with _waiting("resolving the flows"):
-            engine.run(lambda _: None, dry=True)
+    _check_spark()
+    from millstream.spark.pipelines.engine import Engine
+    from millstream.spark.pipelines.pipeline import load_safe
     from millstream.spark.pipelines.running import flow_targets
 
+    with _spoken(), contextlib.ExitStack() as stack:
+        spec = _spec(project)
+        with _waiting("starting Spark"):
+            engine = stack.enter_context(Engine(spec, master))
+        with _waiting("loading the definitions"):
+            graph = load_safe(engine, warn)
+        with _waiting("resolving the flows"):
+            engine.run(lambda _: None, dry=True)
     targets = flow_targets(graph, spec.root)
-    _warn_of_latest(engine)
     print_rows(("flow", "to", "defined at"), [(flow.name, targets[flow.name], flow.where) for flow in graph.flows])
 
 
@@ -121,36 +126,26 @@ def run(
     master: MasterOption = None,
 ) -> None:
     """Run a pipeline until it is stopped, or until it has read all there is."""
-    from millstream.spark.pipelines.checks import check_full_refresh
-    from millstream.spark.pipelines.progress import Display
-    from millstream.spark.pipelines.run_log import RunLog
-    from millstream.spark.pipelines.running import Runner, flow_targets
+    _check_spark()
+    from millstream.spark.pipelines.pipeline import Pipeline
     from millstream.spark.pipelines.stopping import StopWish
 
-    refreshed = full_refresh or []
     with _spoken(), contextlib.ExitStack() as stack:
-        spec = _spec(project)
-        log = stack.enter_context(RunLog(spec.state_dir))
+        chosen = Pipeline(project, master=master, warn=warn)
         stop = stack.enter_context(StopWish())
         start_s = time.monotonic()
-        engine, graph = stack.enter_context(_defined(spec, master))
-        _raise_first(check_full_refresh(graph, refreshed, everything=full_refresh_all))
-        _warn_of_latest(engine)
-        targets = flow_targets(graph, spec.root)
-        log.started(engine.sources.sources, targets)
-        state, error = "failed", None
-        try:
-            with Display(sys.stdout, spec.name, targets) as display:
-                runner = Runner(engine, spec, graph, log, display, stop)
-                state = runner.until_drained(refreshed, full_refresh_all=full_refresh_all)
-                if not until_drained:
-                    state = runner.until_stopped(interval)
-        except SparkSourceError as failure:
-            error = str(failure)
-            raise
-        finally:
-            log.ended(state, error)
-    print_rows(("", "rows", "seconds"), [(state, log.rows, round(time.monotonic() - start_s))])
+        with _waiting("starting Spark"):
+            stack.enter_context(chosen)
+        with _waiting("loading the definitions"):
+            chosen.load()
+        end = chosen.run(
+            until_drained=until_drained,
+            interval_s=interval,
+            full_refresh=full_refresh or [],
+            full_refresh_all=full_refresh_all,
+            stop=stop,
+        )
+    print_rows(("", "rows", "seconds"), [(end.state, end.rows, round(time.monotonic() - start_s))])
 
 
 @pipeline.command("status", epilog=_STATUS_EPILOG)
@@ -208,42 +203,15 @@ def status(
     print_section("flow", columns, [tuple(one.values())[: len(columns)] for one in flows])
 
 
-@contextlib.contextmanager
-def _defined(spec: Any, master: str | None) -> Iterator[tuple[Any, Any]]:
-    """Spark with the definitions of a pipeline, which are safe."""
+def _check_spark() -> None:
     if importlib.util.find_spec("pyspark") is None:
         raise CliError("Spark is not installed", "run pip install 'millstream[spark]'")
-    from millstream.spark.pipelines.checks import check_definitions
-    from millstream.spark.pipelines.engine import Engine
-
-    with contextlib.ExitStack() as stack:
-        with _waiting("starting Spark"):
-            engine = stack.enter_context(Engine(spec, master))
-        with _waiting("loading the definitions"):
-            graph = engine.define()
-        _raise_first(check_definitions(graph))
-        yield engine, graph
 
 
 def _spec(project: str | None) -> Any:
     from millstream.spark.pipelines.spec import find_spec, load_spec
 
     return load_spec(find_spec(project))
-
-
-def _raise_first(problems: list[PipelineError]) -> None:
-    """Tell of all problems but the first, and raise that."""
-    for problem in problems[1:]:
-        warn(str(problem))
-    if problems:
-        raise problems[0]
-
-
-def _warn_of_latest(engine: Any) -> None:
-    for flow in engine.sources.latest:
-        warn(
-            f"{flow} begins at the end of its topics when it first runs; set startingOffsets to earliest to read all"
-        )
 
 
 @contextlib.contextmanager

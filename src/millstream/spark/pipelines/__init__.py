@@ -1,5 +1,6 @@
 """Pipelines from topics to tables and topics: declared ones, and plain streaming queries run together.
 
+pipeline      a declared pipeline in a program: `Pipeline`
 spec          the file that describes a pipeline
 project       a new project that works at once
 engine        Spark, set up to run declared pipelines in this process

@@ -60,6 +60,7 @@ class Engine:
         self._master = master or spec.configuration.get(_MASTER, "local[*]")
         self._stack = contextlib.ExitStack()
         self._graph_id = ""
+        self._listener: _Listener | None = None
         self.sources = SourceNotes()
 
     def __enter__(self) -> Self:
@@ -96,6 +97,11 @@ class Engine:
     def log_path(self) -> str:
         """The file that takes what Spark, its Java and its Python workers have to say."""
         return os.path.join(self._spec.state_dir, "spark.log")
+
+    @property
+    def session(self) -> Any:
+        """The session of Spark Connect that definitions are loaded with."""
+        return self._connect
 
     def define(self) -> Graph:
         """Load all definitions.
@@ -215,7 +221,13 @@ class Engine:
         return {query.runId().toString(): query for query in self._holder.session().streams().active()}
 
     def listen(self, take: Callable[[str], None]) -> None:
-        """Have every progress report of a flow, as Spark's JSON, handed to a function; on a thread of its own."""
+        """Have every progress report of a flow, as Spark's JSON, handed to a function; on a thread of its own.
+
+        Another function takes the place of the one before.
+        """
+        if self._listener is not None:
+            self._listener.take = take
+            return
         from pyspark.java_gateway import ensure_callback_server_started
 
         context = self._session.sparkContext
@@ -293,14 +305,14 @@ class _Listener:
     """Takes progress reports from Spark as JSON. PySpark's own listener fails on the tags that Connect sets."""
 
     def __init__(self, take: Callable[[str], None]) -> None:
-        self._take = take
+        self.take = take
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802 - Spark's name
         """Nothing is shown of it."""
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802 - Spark's name
         """Hand on the report of a batch."""
-        self._take(event.progress().json())
+        self.take(event.progress().json())
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802 - Spark's name
         """Nothing is shown of it."""

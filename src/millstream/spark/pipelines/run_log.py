@@ -63,7 +63,7 @@ class Run:
 
 
 class RunLog:
-    """Writes the log of one run, and keeps other runs away meanwhile; a context.
+    """Writes the log of runs, one after the other, and keeps other processes' away meanwhile; a context.
 
     Args:
         state_dir: the pipeline's state directory; made if need be.
@@ -86,7 +86,7 @@ class RunLog:
             ) from None
         os.ftruncate(self._lock, 0)
         os.pwrite(self._lock, b"%d\n" % os.getpid(), 0)
-        self.run_id = uuid.uuid4().hex[:12]
+        self._run_id = ""
         self._start: dict[str, Any] = {}
         self._totals: dict[str, int] = {}
         self._unwritten: dict[str, dict[str, Any]] = {}
@@ -103,12 +103,14 @@ class RunLog:
         os.close(self._lock)
 
     def started(self, sources: list[dict[str, str]], flows: Mapping[str, str]) -> None:
-        """Note the begin of the run.
+        """Note the begin of a run.
 
         Args:
             sources: what flows read: servers, and what selects topics. Passwords are not written down.
             flows: where each flow goes, by its name.
         """
+        self._run_id = uuid.uuid4().hex[:12]
+        self._totals.clear()
         self._start = {
             "begun": round(time.time(), 3),
             "process": os.getpid(),
@@ -136,7 +138,7 @@ class RunLog:
 
     @property
     def rows(self) -> int:
-        """Rows that all flows have read together."""
+        """Rows that all flows have read together in the last run."""
         return sum(self._totals.values())
 
     def _write_progress(self, flow: str) -> None:
@@ -147,7 +149,7 @@ class RunLog:
             self._write("started", **self._start, totals=self._totals)
 
     def _write(self, event: str, **fields: Any) -> None:
-        line = json.dumps({"event": event, "run": self.run_id, "time": round(time.time(), 3), **fields})
+        line = json.dumps({"event": event, "run": self._run_id, "time": round(time.time(), 3), **fields})
         # One write to a file that is opened for appending, so that lines stay whole.
         with open(self._path, "ab", buffering=0) as file:
             file.write(line.encode() + b"\n")
