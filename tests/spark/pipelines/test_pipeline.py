@@ -199,3 +199,20 @@ def test_a_pipeline_is_stopped_while_it_computes_a_view_and_computes_it_anew(
     assert sorted(places) == list(range(250))
     [view] = pq.read_table(project / "storage" / "warehouse" / "totals").to_pylist()
     assert view == {"records": 250, "slept": 250}
+
+
+@pytest.mark.timeout(300)
+def test_a_program_runs_a_pipeline_twice_and_reads_its_table(
+    topics: Topics, broker: ServerProcess, tmp_path: Path
+) -> None:
+    topics.create_exactly("sales")
+    write(topics, "sales", range(1, 10))
+    call("init", "shop", "--topic", "sales", "--broker", broker.kafka, cwd=tmp_path)
+    project = tmp_path / "shop"
+    command = [sys.executable, "-m", "tests.spark.pipelines.run_twice", str(project), broker.kafka, "sales"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout) == {"runs": [["drained", 18], ["drained", 2]], "rows": 9}
+    runs = status_of(project)["runs"]
+    assert [(run["state"], run["rows"]) for run in runs] == [("drained", 2), ("drained", 18)]
+    assert len({run["run"] for run in runs}) == 2
