@@ -96,7 +96,11 @@ class Connection:
 
     def admin(self) -> Any:
         """Return an admin client. Its calls answer within OPERATION_TIMEOUT_S."""
-        return AdminClient(self._settings({}))
+        client = AdminClient(self._settings({}))
+        # The library drops the connection that it began with once it knows the brokers, and sends what was under way
+        # there again after some seconds. This waits for a broker that is known.
+        client.describe_cluster(request_timeout=_CONNECT_TIMEOUT_S).result()
+        return client
 
     def consumer(self, settings: Mapping[str, Any]) -> Any:
         """Return a consumer with these librdkafka settings."""
