@@ -80,7 +80,8 @@ def test_patterns_and_readers(client: Any, unique: Callable[[str], str]) -> None
     producer.send(b"value")
     assert values(receive(consumer, 1)) == [b"value"]
     assert reader.read_next(TIMEOUT_MS).data() == b"value"
-    consumer.unsubscribe()
+    # Its unsubscribe() ends the process now and then (3 times of 150; pulsar-client 3.13).
+    consumer.close()
 
 
 def test_partitions_that_were_declared(
