@@ -2,7 +2,8 @@
 
 A broker is started on a temporary data directory. The flights of 2013 from New York's airports and the weather there
 go into two topics through four protocols at once, some records of them broken. A declared pipeline takes the topics
-apart into two tables and a quarantine; Spark joins the tables; figures and a chart show what comes out.
+apart into two tables and a quarantine; Spark joins the tables into one more, of Parquet; figures and a chart show
+what comes out.
 """
 
 import argparse
@@ -92,6 +93,7 @@ def run(console: Console, output: str, flights_max: int) -> None:
     """The stages, one after the other."""
     os.makedirs(output, exist_ok=True)
     project, chart_path = os.path.join(output, "pipeline"), os.path.join(output, "delays.png")
+    departures_path = os.path.join(output, "departures.parquet")
     tables = os.path.join(project, "tables")
     stages = Stages(console)
     with contextlib.ExitStack() as stack:
@@ -110,13 +112,14 @@ def run(console: Console, output: str, flights_max: int) -> None:
             pipeline.load()
         with stages.stage("run the pipeline", shows_progress=True):
             pipeline.run(until_drained=True)
-        with stages.stage("join the tables, count delays by carrier, hour and weather"):
+        with stages.stage("join the tables, write the result, count delays"):
             spark = pipeline.session
             flights, weather = (read_live(spark, os.path.join(tables, name)) for name in ("flights", "weather"))
-            joined = job.with_weather(flights, weather).cache()
-            carriers = job.delays_by_carrier(joined).collect()
-            hours = job.delays_by_hour(joined).collect()
-            conditions = job.delays_by_conditions(joined).collect()
+            job.with_weather(flights, weather).write.mode("overwrite").parquet(os.path.abspath(departures_path))
+            departures = spark.read.parquet(os.path.abspath(departures_path))
+            carriers = job.delays_by_carrier(departures).collect()
+            hours = job.delays_by_hour(departures).collect()
+            conditions = job.delays_by_conditions(departures).collect()
             faults = job.faults(read_live(spark, os.path.join(tables, "quarantine"))).collect()
         with stages.stage("draw a chart"):
             from examples.flights import chart
@@ -128,7 +131,7 @@ def run(console: Console, output: str, flights_max: int) -> None:
     stages.finish()
     _show(console, carriers, conditions, names)
     _show_faults(console, faults)
-    _say_what_next(console, project, chart_path)
+    _say_what_next(console, project, chart_path, departures_path)
 
 
 def _records(flights_max: int) -> dict[str, list[load.Row]]:
@@ -232,7 +235,7 @@ def _show_faults(console: Console, faults: list[Any]) -> None:
     console.print(table)
 
 
-def _say_what_next(console: Console, project: str, chart_path: str) -> None:
+def _say_what_next(console: Console, project: str, chart_path: str, departures_path: str) -> None:
     python = os.path.relpath(sys.executable)
     command = os.path.join(os.path.dirname(python), "millstream")
     path = os.path.join(project, _SPEC)
@@ -240,9 +243,15 @@ def _say_what_next(console: Console, project: str, chart_path: str) -> None:
         text = file.read()
     with open(path, "w", encoding="utf-8") as file:
         file.write(re.sub(r"127\.0\.0\.1:\d+", _USUAL_BROKER, text))
-    console.print(f"\nThe chart is [bold]{chart_path}[/]; the pipeline, with its tables, is [bold]{project}[/].")
+    console.print("\nWhat is there now:\n")
+    for place, what in (
+        (chart_path, "the chart"),
+        (departures_path, "all departures with their weather, a Parquet table"),
+        (project, "the pipeline, with its tables"),
+    ):
+        console.print(f"  [bold]{place:<32}[/] {what}", soft_wrap=True)
     console.print(
-        "The topics went with the broker. Fill them again in one that stays, and let the pipeline follow it:\n"
+        "\nThe topics went with the broker. Fill them again in one that stays, and let the pipeline follow it:\n"
     )
     for line in (
         f"{command} serve &",

@@ -175,4 +175,5 @@ def test_the_demo_from_start_to_end(tmp_path: Path) -> None:
         sum(row.origin in way.origins for row in sent[way.topic]) // senders.FAULT_EVERY for way in senders.WAYS
     )
     assert counts == {"flights": 6000, "weather": load.WEATHER.records, "quarantine": faults}
+    assert pq.read_table(tmp_path / "departures.parquet").num_rows == 6000
     assert (tmp_path / "delays.png").read_bytes().startswith(b"\x89PNG")
