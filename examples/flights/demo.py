@@ -32,6 +32,7 @@ from examples.flights import job, load, senders
 from examples.flights.broker import BrokerFailed, broker
 from millstream.spark.errors import SparkSourceError
 from millstream.spark.pipelines.pipeline import Pipeline
+from millstream.spark.pipelines.running import DRAINED
 from millstream.spark.tables import read_live
 
 _DEFAULT_OUTPUT: Final = "demo-output"
@@ -111,7 +112,8 @@ def run(console: Console, output: str, flights_max: int) -> None:
         with stages.stage("load the pipeline: two topics, two tables, a quarantine"):
             pipeline.load()
         with stages.stage("run the pipeline", shows_progress=True):
-            pipeline.run(until_drained=True)
+            if pipeline.run(until_drained=True).state != DRAINED:
+                raise KeyboardInterrupt
         with stages.stage("join the tables, write the result, count delays"):
             spark = pipeline.session
             flights, weather = (read_live(spark, os.path.join(tables, name)) for name in ("flights", "weather"))
