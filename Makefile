@@ -43,7 +43,7 @@ imports: $(READY) ## the import contracts of pyproject.toml
 # other's time. A test that fails is run once more: clients and Spark have timers and races of their own. What fails twice
 # fails, and each first failure is listed (RERUN) to be mended.
 pytest: $(READY) ## the tests alone, in up to four processes
-	@$(BIN)/python -m pytest -n $$(($$(nproc) + 1)) --maxprocesses 4 --dist loadfile --no-loadscope-reorder --reruns 1 -raR
+	@$(BIN)/python -m pytest -n $$(($$(nproc) + 1)) --maxprocesses 4 --dist loadfile --no-loadscope-reorder --reruns 1 -raR --durations 30
 
 fix: $(READY) ## format, and mend what ruff can
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
