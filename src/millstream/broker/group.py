@@ -103,9 +103,11 @@ class Group:
             raise InconsistentProtocol("no assignment protocol in common with the group")
         if not request.member_id:
             return self._join_new(request)
-        if request.instance_id is None and request.member_id in self._pending_ids:
+        if request.member_id in self._pending_ids:
             self._pending_ids.pop(request.member_id).cancel()
-            return self._add(request.member_id, request)
+            if request.instance_id is None:
+                return self._add(request.member_id, request)
+            self._maybe_complete_join()  # such ids are for dynamic members: it is refused, and nobody waits for it
         member = self._member(request.member_id, request.instance_id)
         same = member.protocols == request.protocols
         if self.state is GroupState.COMPLETING and same:

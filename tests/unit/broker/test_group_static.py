@@ -2,7 +2,7 @@
 
 import pytest
 
-from millstream.broker.errors import FencedInstance, RebalanceInProgress, UnknownMember
+from millstream.broker.errors import FencedInstance, MemberIdRequired, RebalanceInProgress, UnknownMember
 from millstream.broker.group import GroupState
 from tests.unit.broker.members import REBALANCE_MS, SESSION_MS, Party
 
@@ -170,6 +170,29 @@ def test_an_instance_id_is_free_again_once_its_member_has_gone(party: Party) -> 
     again = party.join("", "a").result()
     assert again.member_id != first.member_id
     assert again.generation == 3
+
+
+def test_a_dynamic_member_that_becomes_static_joins_as_a_new_one(party: Party) -> None:
+    """As in Apache Kafka, where its id is unknown together with an instance id: clients drop the id then."""
+    leader, dynamic = party.stable(None, None)
+    for _ in range(2):
+        with pytest.raises(UnknownMember):
+            party.join(dynamic.member_id, "a")
+    assert party.state() is GroupState.STABLE
+    joined = party.join("", "a")
+    party.join(leader.member_id)
+    party.group.leave(dynamic.member_id, None)
+    assert joined.result().generation == 3
+    assert party.join(joined.result().member_id, "a").done, "it is a member now, and joins again as one"
+
+
+def test_an_id_that_was_given_to_a_dynamic_member_is_none_of_a_static_one(party: Party) -> None:
+    with pytest.raises(MemberIdRequired) as given:
+        party.join(id_required=True)
+    with pytest.raises(UnknownMember):
+        party.join(given.value.member_id, "a")
+    joined = party.join("", "a")
+    assert joined.result().generation == 1
 
 
 def test_a_full_group_takes_a_static_member_back() -> None:
