@@ -8,11 +8,12 @@ from millstream.broker.consumer_groups import ConsumerGroup, Heartbeat, Reply
 from millstream.broker.consumer_groups.environment import GroupEnvironment
 from millstream.broker.consumer_groups.migration import downgraded, upgraded
 from millstream.broker.errors import (
-    GroupFull,
+    GroupError,
     GroupNotEmpty,
     GroupNotFound,
     InvalidGroupId,
     InvalidSessionTimeout,
+    RebalanceInProgress,
     UnknownMember,
     UnsupportedAssignor,
 )
@@ -108,22 +109,24 @@ class Groups:
             # Members are not remembered over a restart. From this error, they join again by themselves.
             raise UnknownMember(f"the group has no member {heartbeat.member_id!r}")
         consumers = self._consumer_group(group_id, group)
-        reply = consumers.beat(heartbeat)
-        if group is not None:
-            group.close()
+        try:
+            reply = consumers.beat(heartbeat)
+        except GroupError:
+            consumers.close()  # nobody joined, so that the group stays what it was
+            raise
         self._groups[group_id] = consumers
+        if group is not None:
+            group.close(RebalanceInProgress("the group is assigned to by the server from now on"))
         return reply
 
     def _consumer_group(self, group_id: str, group: AnyGroup | None) -> ConsumerGroup:
-        """A new consumer group, with the members of a classic one if there are any."""
+        """A new consumer group, with the members of a classic one if there are any. Nobody knows it yet."""
         if isinstance(group, Group) and group.members:
             settings = self._settings.consumer_groups
-            if len(group.members) >= settings.size_max:
-                raise GroupFull(f"the group has {len(group.members)} members, as many as it may have")
-            consumers = upgraded(group, self.environment, self._deserted) if settings.may_upgrade else None
+            may_upgrade = settings.may_upgrade and len(group.members) <= settings.size_max
+            consumers = upgraded(group, self.environment, self._deserted) if may_upgrade else None
             if consumers is None:
                 raise GroupNotFound(f"the group {group_id} is not a consumer group")
-            self._groups[group_id] = consumers
             return consumers
         return ConsumerGroup(group_id, self.environment, self._deserted)
 

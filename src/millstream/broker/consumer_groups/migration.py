@@ -13,7 +13,6 @@ from millstream.broker.consumer_groups.environment import GroupEnvironment
 from millstream.broker.consumer_groups.group import ConsumerGroup
 from millstream.broker.consumer_groups.member import ClassicDetails, ConsumerMember
 from millstream.broker.consumer_groups.requests import EmbeddedProtocol, Subscription
-from millstream.broker.errors import RebalanceInProgress
 from millstream.broker.group import Group, Member
 from millstream.broker.offsets import Place
 
@@ -23,14 +22,14 @@ __all__ = ["downgraded", "upgraded"]
 def upgraded(
     group: Group, environment: GroupEnvironment, deserted: Callable[[ConsumerGroup], None]
 ) -> ConsumerGroup | None:
-    """The consumer group that a classic group becomes, which ends with that.
+    """The consumer group that a classic group would become; that one stays as it is.
 
     Args:
         group: has members.
         environment, deserted: as for `ConsumerGroup`.
 
     Returns:
-        None if its members are no consumers, or say what cannot be read; it is as before then.
+        None if its members are no consumers, or say what cannot be read.
     """
     embedded = environment.embedded
     if embedded is None or group.protocol_type != embedded.type:
@@ -56,7 +55,6 @@ def upgraded(
         consumers.roster.subscribe(one, subscription.topics)
         adopted[one] = places
     consumers.roster.restore(group.generation, adopted)
-    group.close(RebalanceInProgress("the group is assigned to by the server from now on"))
     return consumers
 
 

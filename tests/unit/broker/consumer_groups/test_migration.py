@@ -4,7 +4,14 @@ import pytest
 
 from millstream.broker.any_group import GroupKind, GroupState, Joined
 from millstream.broker.consumer_groups.migration import upgraded
-from millstream.broker.errors import GroupFull, GroupNotFound, RebalanceInProgress, UnknownMember, UnsupportedAssignor
+from millstream.broker.errors import (
+    FencedInstance,
+    GroupFull,
+    GroupNotFound,
+    RebalanceInProgress,
+    UnknownMember,
+    UnsupportedAssignor,
+)
 from millstream.broker.group import Group
 from tests.unit.broker.consumer_groups.crowd import GROUP, Crowd, Fellow
 from tests.unit.broker.consumer_groups.embedded import TextProtocol, classic_joining
@@ -137,6 +144,31 @@ def test_there_is_room_for_so_many() -> None:
     with pytest.raises(GroupFull):
         Fellow(crowd, "new").join()
     assert kind(crowd) is GroupKind.CLASSIC
+
+
+@pytest.mark.parametrize("instance_id", ["static", "unknown"])
+def test_a_member_that_is_refused_leaves_the_group_as_it_was(instance_id: str) -> None:
+    crowd = crowd_with(group__consumer__max__size="2")
+    groups = crowd.broker.groups
+    dynamic = classic(crowd)
+    static = groups.join(GROUP, classic_joining("", "static"))
+    joined = groups.join(GROUP, classic_joining(dynamic.member_id)).result()
+    group = groups.member_group(GROUP)
+    timers, watchers = len(crowd.runtime.timers), len(crowd.broker.topics._watchers)
+    refused = Fellow(crowd, dynamic.member_id if instance_id == "static" else "new", instance_id)
+    with pytest.raises(FencedInstance if instance_id == "static" else GroupFull):
+        refused.join()
+    assert groups.member_group(GROUP) is group
+    assert (len(crowd.runtime.timers), len(crowd.broker.topics._watchers)) == (timers, watchers)
+    group.heartbeat(static.result().member_id, "static", joined.generation)
+
+
+def test_a_static_member_of_a_full_group_changes_its_protocol() -> None:
+    crowd = crowd_with(group__consumer__max__size="1")
+    groups = crowd.broker.groups
+    groups.join(GROUP, classic_joining("", "static")).result()
+    Fellow(crowd, "new", "static").join()
+    assert list(crowd.group.members) == ["new"]
 
 
 def test_who_waits_for_an_answer_is_told_to_join_again(crowd: Crowd) -> None:
