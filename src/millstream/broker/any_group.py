@@ -167,11 +167,14 @@ class AnyGroup(Shape):
     def leave(self, member_id: str, instance_id: str | None) -> None:
         """Leave, or be removed; a static member may be named by its instance id alone."""
 
-    def check_commit(self, member_id: str, instance_id: str | None, generation: int) -> None:
+    def check_commit(
+        self, member_id: str, instance_id: str | None, generation: int, *, in_transaction: bool = False
+    ) -> None:
         """Check that a member may commit offsets.
 
         Args:
             generation: that of the group, or the member's epoch; -1 of who is no member.
+            in_transaction: whether they are committed in a transaction, which may end while the group rebalances.
         """
 
     def check_fetch(self, member_id: str | None, epoch: int) -> None:

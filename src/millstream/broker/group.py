@@ -163,12 +163,14 @@ class Group:
             member_id = self._static.get(instance_id, "")
         self._remove(self._member(member_id, instance_id), "it left")
 
-    def check_commit(self, member_id: str, instance_id: str | None, generation: int) -> None:
+    def check_commit(
+        self, member_id: str, instance_id: str | None, generation: int, *, in_transaction: bool = False
+    ) -> None:
         """Check that a member may commit offsets. A group without members takes them from anyone."""
         if generation < 0 and self.state is GroupState.EMPTY:
             return
         member = self._current(member_id, instance_id, generation)
-        if self.state is GroupState.COMPLETING:
+        if self.state is GroupState.COMPLETING and not in_transaction:  # for that, Java's producer would give up
             raise RebalanceInProgress("the group is rebalancing")
         self._alive(member)
 

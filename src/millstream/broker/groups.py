@@ -190,7 +190,7 @@ class Groups:
             GroupNotFound: the group has no members.
         """
         self._check_id(group_id)
-        self._check_commit(group_id, member_id, instance_id, generation)
+        self._check_commit(group_id, member_id, instance_id, generation, in_transaction=False)
         return self.offsets.commit(group_id, offsets) if offsets else settled(None)
 
     def check_transactional_commit(
@@ -205,12 +205,14 @@ class Groups:
         """
         self._check_id(group_id)
         if generation >= 0 or member_id or instance_id is not None:
-            self._check_commit(group_id, member_id, instance_id, generation)
+            self._check_commit(group_id, member_id, instance_id, generation, in_transaction=True)
 
-    def _check_commit(self, group_id: str, member_id: str, instance_id: str | None, generation: int) -> None:
+    def _check_commit(
+        self, group_id: str, member_id: str, instance_id: str | None, generation: int, *, in_transaction: bool
+    ) -> None:
         group = self._groups.get(group_id)
         if group is not None:
-            group.check_commit(member_id, instance_id, generation)
+            group.check_commit(member_id, instance_id, generation, in_transaction=in_transaction)
         elif generation >= 0:
             raise GroupNotFound(f"the group {group_id} has no generation {generation}")
 

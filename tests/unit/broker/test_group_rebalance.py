@@ -278,6 +278,7 @@ def test_commits_in_every_state(party: Party) -> None:
     first = party.join().result()
     with pytest.raises(RebalanceInProgress):
         party.group.check_commit(first.member_id, None, first.generation)
+    party.group.check_commit(first.member_id, None, first.generation, in_transaction=True)
     party.sync(first)
     party.group.check_commit(first.member_id, None, first.generation)
     with pytest.raises(UnknownMember):

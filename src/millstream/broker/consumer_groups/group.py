@@ -206,7 +206,9 @@ class ConsumerGroup:
 
     # What members commit
 
-    def check_commit(self, member_id: str, instance_id: str | None, generation: int) -> None:
+    def check_commit(
+        self, member_id: str, instance_id: str | None, generation: int, *, in_transaction: bool = False
+    ) -> None:
         """Check that a member may commit offsets. A group without members takes them from anyone.
 
         Raises:
