@@ -36,31 +36,17 @@ from millstream.wire.kafka.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from millstream.wire.kafka.messages.join_group import JOIN_GROUP
-from millstream.wire.kafka.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest, MemberIdentity
-from millstream.wire.kafka.messages.list_groups import LIST_GROUPS, ListGroupsRequest
-from millstream.wire.kafka.messages.offset_commit import (
-    OFFSET_COMMIT,
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from millstream.wire.kafka.messages.offset_delete import (
-    OFFSET_DELETE,
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
-from millstream.wire.kafka.messages.offset_fetch import (
-    OFFSET_FETCH,
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-)
 from tests.unit.sessions.kafka.conversation import Conversation
-from tests.unit.sessions.kafka.test_groups import join_request
+from tests.unit.sessions.kafka.group_requests import (
+    commit,
+    committed,
+    delete_offsets,
+    fetch,
+    join_request,
+    leave,
+    listed,
+)
 
-BY_NAME = 9
-"""The last version of OffsetCommit and OffsetFetch that names topics, and the first that knows of epochs."""
 GROUP_RESOURCE = 32
 HELD = Holder(protocol="pulsar", id="c-0", client="c", host="10.0.0.1:700", topic="orders", partitions=(1,))
 
@@ -85,23 +71,6 @@ def beat(talk: Conversation, request: ConsumerGroupHeartbeatRequest, version: in
 
 def assigned(answer: Any) -> dict[UUID, list[int]]:
     return {one.topic_id: one.partitions for one in answer.assignment.topic_partitions}
-
-
-def commit(talk: Conversation, epoch: int, member_id: str = "m", version: int = BY_NAME) -> ErrorCode:
-    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=7, committed_metadata=None)
-    request = OffsetCommitRequest(
-        group_id="g",
-        member_id=member_id,
-        generation_id_or_member_epoch=epoch,
-        topics=[OffsetCommitRequestTopic(name="orders", partitions=[partition])],
-    )
-    return ErrorCode(talk.ask(OFFSET_COMMIT, request, version).topics[0].partitions[0].error_code)
-
-
-def fetch(talk: Conversation, epoch: int, member_id: str | None) -> Any:
-    topics = [OffsetFetchRequestTopics(name="orders", partition_indexes=[0])]
-    group = OffsetFetchRequestGroup(group_id="g", member_id=member_id, member_epoch=epoch, topics=topics)
-    return talk.ask(OFFSET_FETCH, OffsetFetchRequest(groups=[group]), BY_NAME).groups[0]
 
 
 def test_the_life_of_a_member(talk: Conversation) -> None:
@@ -180,18 +149,18 @@ def test_static_members(talk: Conversation) -> None:
 
 
 def test_commits_show_epochs(talk: Conversation) -> None:
-    assert commit(talk, 1) == ErrorCode.UNKNOWN_MEMBER_ID, "as after a restart of the server"
-    assert commit(talk, 1, version=8) == ErrorCode.ILLEGAL_GENERATION
+    assert commit(talk, member_id="m", epoch=1) == ErrorCode.UNKNOWN_MEMBER_ID, "as after a restart of the server"
+    assert commit(talk, member_id="m", epoch=1, version=8) == ErrorCode.ILLEGAL_GENERATION
     beat(talk, joining())
-    assert commit(talk, 1) == ErrorCode.NONE
-    assert commit(talk, 2) == ErrorCode.STALE_MEMBER_EPOCH
-    assert commit(talk, 2, version=8) == ErrorCode.UNSUPPORTED_VERSION
-    assert commit(talk, 1, "nobody") == ErrorCode.UNKNOWN_MEMBER_ID
-    found = fetch(talk, 1, "m")
+    assert commit(talk, 7, member_id="m", epoch=1) == ErrorCode.NONE
+    assert commit(talk, member_id="m", epoch=2) == ErrorCode.STALE_MEMBER_EPOCH
+    assert commit(talk, member_id="m", epoch=2, version=8) == ErrorCode.UNSUPPORTED_VERSION
+    assert commit(talk, member_id="nobody", epoch=1) == ErrorCode.UNKNOWN_MEMBER_ID
+    found = fetch(talk, "m", 1)
     assert (found.error_code, found.topics[0].partitions[0].committed_offset) == (ErrorCode.NONE, 7)
-    assert fetch(talk, 0, "m").error_code == ErrorCode.STALE_MEMBER_EPOCH
-    assert fetch(talk, 1, "nobody").error_code == ErrorCode.UNKNOWN_MEMBER_ID
-    assert fetch(talk, -1, None).topics[0].partitions[0].committed_offset == 7
+    assert fetch(talk, "m", 0).error_code == ErrorCode.STALE_MEMBER_EPOCH
+    assert fetch(talk, "nobody", 1).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert committed(talk) == {0: 7, 1: -1}
 
 
 def test_a_group_is_described_by_its_own_api(talk: Conversation) -> None:
@@ -226,42 +195,25 @@ def test_groups_that_are_none_are_described_as_missing(talk: Conversation) -> No
 
 def test_groups_are_listed_by_type(talk: Conversation) -> None:
     beat(talk, joining())
-    commit(talk, -1, "", 8)
-    talk.ask(JOIN_GROUP, join_request_of("other"), 3)
-
-    def listed(*types: str) -> set[tuple[str, str, str]]:
-        groups = talk.ask(LIST_GROUPS, ListGroupsRequest(types_filter=list(types)), 5).groups
-        return {(one.group_id, one.group_type, one.protocol_type) for one in groups}
-
+    talk.ask(JOIN_GROUP, join_request(group_id="other"), 3)
     consumer, classic = ("g", "consumer", "consumer"), ("other", "classic", "consumer")
-    assert listed() == {consumer, classic}
-    assert listed("Consumer") == {consumer}
-    assert listed("classic") == {classic}
-    assert listed("share") == set()
-
-
-def join_request_of(group_id: str) -> Any:
-    request = join_request()
-    request.group_id = group_id
-    return request
+    assert listed(talk) == {consumer, classic}
+    assert listed(talk, "Consumer") == {consumer}
+    assert listed(talk, "classic") == {classic}
+    assert listed(talk, "share") == set()
 
 
 def test_members_are_removed_by_an_administrator(talk: Conversation) -> None:
     beat(talk, joining())
     beat(talk, joining("n", instance_id="i"))
-    members = [MemberIdentity(member_id="m"), MemberIdentity(member_id="", group_instance_id="i")]
-    left = talk.ask(LEAVE_GROUP, LeaveGroupRequest(group_id="g", members=members)).members
-    assert [one.error_code for one in left] == [ErrorCode.NONE] * 2
+    assert leave(talk, ("m", None), ("", "i")) == [ErrorCode.NONE] * 2
     assert talk.broker.groups.consumer_group("g").idle
 
 
 def test_offsets_of_topics_that_members_read_stay(talk: Conversation) -> None:
     talk.create("payments", 1)
     beat(talk, joining())
-    partitions = [OffsetDeleteRequestPartition(partition_index=0)]
-    topics = [OffsetDeleteRequestTopic(name=name, partitions=partitions) for name in ("orders", "payments")]
-    answer = talk.ask(OFFSET_DELETE, OffsetDeleteRequest(group_id="g", topics=topics))
-    codes = [one.partitions[0].error_code for one in answer.topics]
+    codes = delete_offsets(talk, "orders", "payments")
     assert codes == [ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC, ErrorCode.NONE]
 
 

@@ -8,33 +8,18 @@ from millstream.wire.kafka.error_codes import ErrorCode
 from millstream.wire.kafka.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
 from millstream.wire.kafka.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
 from millstream.wire.kafka.messages.heartbeat import HEARTBEAT, HeartbeatRequest
-from millstream.wire.kafka.messages.join_group import JOIN_GROUP, JoinGroupRequest, JoinGroupRequestProtocol
-from millstream.wire.kafka.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest, MemberIdentity
-from millstream.wire.kafka.messages.list_groups import LIST_GROUPS, ListGroupsRequest
-from millstream.wire.kafka.messages.offset_commit import (
-    OFFSET_COMMIT,
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from millstream.wire.kafka.messages.offset_delete import (
-    OFFSET_DELETE,
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
-from millstream.wire.kafka.messages.offset_fetch import (
-    OFFSET_FETCH,
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-)
+from millstream.wire.kafka.messages.join_group import JOIN_GROUP
 from millstream.wire.kafka.messages.sync_group import SYNC_GROUP, SyncGroupRequest, SyncGroupRequestAssignment
 from tests.unit.sessions.kafka.conversation import Conversation
-
-SUBSCRIBED_TO_ORDERS = bytes.fromhex("0000 00000001 0006") + b"orders" + bytes.fromhex("ffffffff")
-BY_NAME = 9
-"""The last version of OffsetCommit and OffsetFetch that names topics."""
+from tests.unit.sessions.kafka.group_requests import (
+    SUBSCRIBED_TO_ORDERS,
+    commit,
+    committed,
+    delete_offsets,
+    join_request,
+    leave,
+    listed,
+)
 
 
 @pytest.fixture
@@ -42,18 +27,6 @@ def talk() -> Conversation:
     talk = Conversation()
     talk.create("orders", 2)
     return talk
-
-
-def join_request(member_id: str = "", instance_id: str | None = None) -> JoinGroupRequest:
-    return JoinGroupRequest(
-        group_id="g",
-        session_timeout_ms=10_000,
-        rebalance_timeout_ms=30_000,
-        member_id=member_id,
-        group_instance_id=instance_id,
-        protocol_type="consumer",
-        protocols=[JoinGroupRequestProtocol(name="range", metadata=SUBSCRIBED_TO_ORDERS)],
-    )
 
 
 def joined(talk: Conversation) -> Any:
@@ -82,27 +55,6 @@ def beat(talk: Conversation, member_id: str, generation: int) -> int:
     return int(talk.ask(HEARTBEAT, request).error_code)
 
 
-def commit(talk: Conversation, offset: int = 5, *, note: str = "", member: Any = None, index: int = 0) -> int:
-    partition = OffsetCommitRequestPartition(partition_index=index, committed_offset=offset, committed_metadata=note)
-    request = OffsetCommitRequest(
-        group_id="g",
-        generation_id_or_member_epoch=-1 if member is None else member.generation_id,
-        member_id="" if member is None else member.member_id,
-        topics=[OffsetCommitRequestTopic(name="orders", partitions=[partition])],
-    )
-    return int(talk.ask(OFFSET_COMMIT, request, BY_NAME).topics[0].partitions[0].error_code)
-
-
-def committed(talk: Conversation) -> dict[int, int]:
-    group = OffsetFetchRequestGroup(
-        group_id="g",
-        member_id=None,
-        topics=[OffsetFetchRequestTopics(name="orders", partition_indexes=[0, 1])],
-    )
-    response = talk.ask(OFFSET_FETCH, OffsetFetchRequest(groups=[group]), BY_NAME)
-    return {one.partition_index: one.committed_offset for one in response.groups[0].topics[0].partitions}
-
-
 def test_a_member_from_its_first_request_to_its_last(talk: Conversation) -> None:
     member = joined(talk)
     assert (member.generation_id, member.leader, member.protocol_name) == (1, member.member_id, "range")
@@ -110,12 +62,11 @@ def test_a_member_from_its_first_request_to_its_last(talk: Conversation) -> None
     assert beat(talk, member.member_id, 1) == ErrorCode.NONE
     assert beat(talk, member.member_id, 2) == ErrorCode.ILLEGAL_GENERATION
     assert beat(talk, "stranger", 1) == ErrorCode.UNKNOWN_MEMBER_ID
-    assert commit(talk, 7, member=member) == ErrorCode.NONE
+    assert commit(talk, 7, member_id=member.member_id, epoch=member.generation_id) == ErrorCode.NONE
     assert commit(talk, 8) == ErrorCode.UNKNOWN_MEMBER_ID
     assert committed(talk) == {0: 7, 1: -1}
-    leave = LeaveGroupRequest(group_id="g", members=[MemberIdentity(member_id=member.member_id)])
-    assert talk.ask(LEAVE_GROUP, leave).members[0].error_code == ErrorCode.NONE
-    assert talk.ask(LEAVE_GROUP, leave).members[0].error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert leave(talk, (member.member_id, None)) == [ErrorCode.NONE]
+    assert leave(talk, (member.member_id, None)) == [ErrorCode.UNKNOWN_MEMBER_ID]
     assert beat(talk, member.member_id, 1) == ErrorCode.UNKNOWN_MEMBER_ID
     assert commit(talk, 9) == ErrorCode.NONE
 
@@ -176,14 +127,9 @@ def test_what_is_described_and_listed(talk: Conversation) -> None:
     assert (unknown.group_state, unknown.error_code) == ("Dead", ErrorCode.GROUP_ID_NOT_FOUND)
     older = talk.ask(DESCRIBE_GROUPS, DescribeGroupsRequest(groups=["none"]), 5).groups[0]
     assert (older.group_state, older.error_code) == ("Dead", ErrorCode.NONE)
-    for states, types, expected in (
-        ([], [], ["g"]),
-        (["stable"], ["Classic"], ["g"]),
-        (["Empty"], [], []),
-        ([], ["consumer"], []),
-    ):
-        response = talk.ask(LIST_GROUPS, ListGroupsRequest(states_filter=states, types_filter=types))
-        assert [group.group_id for group in response.groups] == expected
+    shown = {("g", "classic", "consumer")}
+    assert listed(talk) == listed(talk, "Classic", states=["stable"]) == shown
+    assert listed(talk, states=["Empty"]) == listed(talk, "consumer") == set()
 
 
 def test_a_group_with_members_is_not_deleted(talk: Conversation) -> None:
@@ -196,15 +142,10 @@ def test_a_group_with_members_is_not_deleted(talk: Conversation) -> None:
 
 
 def test_offsets_of_a_topic_that_members_subscribe_to_are_not_deleted(talk: Conversation) -> None:
-    partitions = [OffsetDeleteRequestPartition(partition_index=0)]
-    request = OffsetDeleteRequest(
-        group_id="g", topics=[OffsetDeleteRequestTopic(name="orders", partitions=partitions)]
-    )
-    assert talk.ask(OFFSET_DELETE, request).error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert delete_offsets(talk, "orders") == [ErrorCode.GROUP_ID_NOT_FOUND]
     commit(talk)
     joined(talk)
-    answer = talk.ask(OFFSET_DELETE, request)
-    assert answer.topics[0].partitions[0].error_code == ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+    assert delete_offsets(talk, "orders") == [ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC]
     talk.pass_ms(10_000)
-    assert talk.ask(OFFSET_DELETE, request).topics[0].partitions[0].error_code == ErrorCode.NONE
+    assert delete_offsets(talk, "orders") == [ErrorCode.NONE]
     assert committed(talk) == {0: -1, 1: -1}

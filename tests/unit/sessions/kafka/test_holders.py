@@ -11,7 +11,7 @@ from millstream.wire.kafka.messages.describe_groups import DESCRIBE_GROUPS, Desc
 from millstream.wire.kafka.messages.join_group import JOIN_GROUP
 from millstream.wire.kafka.messages.list_groups import LIST_GROUPS, ListGroupsRequest
 from tests.unit.sessions.kafka.conversation import Conversation
-from tests.unit.sessions.kafka.test_groups import join_request
+from tests.unit.sessions.kafka.group_requests import join_request
 
 NO_MEMBER_IDS = 3
 """The last version of JoinGroup in which a new member is let in at once."""
