@@ -1,10 +1,18 @@
 """The assignor "uniform": balance, and what stays where it was."""
 
+from itertools import pairwise
+from typing import Any
+from uuid import UUID
+
+import pytest
 from hypothesis import given
 
+from millstream.broker.consumer_groups import uniform
 from millstream.broker.consumer_groups.assignment_spec import AssignmentSpec
 from millstream.broker.consumer_groups.uniform import assign_uniformly
 from tests.unit.broker.consumer_groups.specs import assert_valid, places, spec, specs
+
+CHAIN = 200
 
 
 def test_one_member_gets_everything() -> None:
@@ -48,6 +56,36 @@ def test_many_partitions_are_shared_out_evenly() -> None:
     assert_valid(given, after)
     loads = [len(found) for found in after.values()]
     assert max(loads) - min(loads) <= 1
+
+
+def test_what_is_handed_on_along_a_chain_of_subscriptions_costs_no_look_at_everything(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every member shares a topic with the next one, and the first has far more than the others."""
+    looks = 0
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal looks
+        looks += 1
+        return balance(*arguments)
+
+    balance = uniform._balance
+    monkeypatch.setattr(uniform, "_balance", counted)
+    topic_ids = [UUID(int=number) for number in range(1, CHAIN + 2)]
+    counts = dict.fromkeys(reversed(topic_ids), 100) | {topic_ids[0]: 300}
+    subscriptions = {f"m{n:03}": frozenset(topic_ids[n : n + 2]) for n in range(CHAIN)}
+    had = {f"m{n:03}": topic_ids[n] for n in range(CHAIN)}
+    previous = {
+        member: frozenset((topic_id, index) for index in range(counts[topic_id])) for member, topic_id in had.items()
+    }
+    given = AssignmentSpec(subscriptions, counts, previous)
+    after = assign_uniformly(given)
+    assert_valid(given, after)
+    loads = [len(found) for found in after.values()]
+    assert all(abs(one - other) <= 1 for one, other in pairwise(loads[1:]))
+    assert looks < 20 * CHAIN
+    kept = sum(len(previous[member] & found) for member, found in after.items())
+    assert kept > sum(counts.values()) * 0.9
 
 
 @given(specs())
