@@ -83,6 +83,8 @@ class Authorizer:
         acls: the rules.
         super_users: principals that may do everything.
         allow_if_none: whether everybody may do everything with a resource of which no ACL speaks.
+
+    `changes` counts how often the ACLs have been changed.
     """
 
     def __init__(self, acls: Acls, super_users: frozenset[str], *, allow_if_none: bool = False) -> None:
@@ -92,6 +94,7 @@ class Authorizer:
         self._remembered = lru_cache(_DECISIONS_MAX)(self._decide)
         self._remembered_somewhere = lru_cache(_DECISIONS_MAX)(self._decide_somewhere)
         self._refused: set[tuple[str, str, Operation, ResourceType, str]] = set()
+        self.changes = 0
         acls.changed = self._forget
         if not (super_users or allow_if_none or list(acls)):
             _log.warning("nobody may do anything, not even make ACLs: see the setting super.users")
@@ -142,7 +145,12 @@ class Authorizer:
         """
         return self._remembered_somewhere(principal, host, operation, resource_type)
 
+    def is_same_for_all_hosts(self, resource_type: ResourceType) -> bool:
+        """Whether no ACL of a type of resource asks where a client is."""
+        return all(acl.host == WILDCARD for acl in self.acls.of_type(resource_type))
+
     def _forget(self) -> None:
+        self.changes += 1
         self._remembered.cache_clear()
         self._remembered_somewhere.cache_clear()
         self._refused.clear()

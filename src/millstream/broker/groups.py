@@ -115,7 +115,7 @@ class Groups:
             consumers.close()  # nobody joined, so that the group stays what it was
             raise
         self._groups[group_id] = consumers
-        if group is not None:
+        if isinstance(group, Group):
             group.close(RebalanceInProgress("the group is assigned to by the server from now on"))
         return reply
 

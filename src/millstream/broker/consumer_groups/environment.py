@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
-from millstream.broker.consumer_groups.requests import EmbeddedProtocol
+from millstream.broker.consumer_groups.requests import EmbeddedProtocol, PatternReader
 from millstream.broker.offsets import Place
 from millstream.broker.settings import ConsumerGroupSettings
 from millstream.broker.topic import Topic
@@ -57,6 +57,7 @@ class GroupEnvironment:
         timings: those of a group, by its name.
         held: topics that patterns leave out, by the group's name: clients of other protocols read them under it.
         embedded: what reads and writes for members of the classic protocol; None to take none.
+        patterns: what reads patterns; None if nothing does yet.
     """
 
     runtime: Runtime
@@ -65,6 +66,7 @@ class GroupEnvironment:
     timings: Callable[[str], GroupTimings]
     held: Callable[[str], AbstractSet[str]] = lambda _: frozenset()
     embedded: EmbeddedProtocol | None = None
+    patterns: PatternReader | None = None
 
     def by_name(self, places: Iterable[Place]) -> dict[str, list[int]]:
         """Partitions by their topics' flat names, in ascending order; those of topics that are gone are left out."""

@@ -6,30 +6,43 @@ from typing import Final, NamedTuple, Protocol
 
 from millstream.broker.offsets import Place
 
-__all__ = ["EMPTY_PATTERN", "EmbeddedProtocol", "Heartbeat", "Reply", "Subscription", "TopicPattern"]
+__all__ = [
+    "EMPTY_PATTERN",
+    "EmbeddedProtocol",
+    "Heartbeat",
+    "PatternReader",
+    "Reply",
+    "Subscription",
+    "TopicPattern",
+]
 
 
-class TopicPattern(Protocol):
-    """A pattern of topic names that a member subscribes to."""
+class TopicPattern(NamedTuple):
+    """A pattern of topic names that a member subscribes to.
+
+    Args:
+        text: the pattern as its client wrote it; empty for none.
+        principal, host: who the client is, which decides what topics it may know of.
+    """
+
+    text: str
+    principal: str = ""
+    host: str = ""
+
+
+EMPTY_PATTERN: Final = TopicPattern("")
+"""Of a member that subscribes to names alone."""
+
+
+class PatternReader(Protocol):
+    """What reads patterns, and knows the rights of who wrote them."""
 
     @property
-    def text(self) -> str:
-        """The pattern as its client wrote it, by which patterns are told apart; empty for none."""
+    def rights(self) -> int:
+        """Another number whenever clients may have come to know of other topics."""
 
-    def matching(self, names: Iterable[str]) -> frozenset[str]:
-        """Those names that match it as a whole."""
-
-
-class _EmptyPattern:
-    text = ""
-
-    def matching(self, names: Iterable[str]) -> frozenset[str]:
-        """None."""
-        return frozenset()
-
-
-EMPTY_PATTERN: Final[TopicPattern] = _EmptyPattern()
-"""Of a member that subscribes to names alone."""
+    def matching(self, patterns: Iterable[TopicPattern], names: Sequence[str]) -> dict[TopicPattern, frozenset[str]]:
+        """Those names that match each pattern as a whole, and that its client may know of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """The members of a consumer group, the epochs, and who has which partition."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 from uuid import UUID
 
@@ -51,6 +51,7 @@ class Roster:
         self._owners: dict[Place, ConsumerMember] = {}
         self._subscribers: Counter[str] = Counter()
         self._topics: dict[str, tuple[UUID, int]] = {}
+        self._rights: int | None = None
 
     # Members
 
@@ -130,9 +131,10 @@ class Roster:
         self, member: ConsumerMember, topics: frozenset[str] | None, pattern: TopicPattern | None = None
     ) -> None:
         """Take over what a member subscribes to, None for what it did before."""
+        self._look_at_rights()
         topics = member.topics if topics is None else topics
-        # The same text may stand for other topics by now, because its client may see others.
-        matched = member.matched if pattern is None else self._matched({pattern.text: pattern})[pattern.text]
+        # The same text may stand for other topics by now, because others have ceased to read some under our name.
+        matched = member.matched if pattern is None else self._matched([pattern])[pattern]
         pattern = member.pattern if pattern is None else pattern
         before, former = member.subscribed, (member.topics, member.pattern.text, member.matched)
         member.topics, member.pattern, member.matched = topics, pattern, matched
@@ -146,13 +148,15 @@ class Roster:
         self._subscribers.subtract(before)
         self._subscribers.update(member.subscribed)
 
-    def _matched(self, patterns: Mapping[str, TopicPattern]) -> dict[str, frozenset[str]]:
-        """The topics that patterns stand for at the moment, by the patterns' text."""
-        if not any(patterns):
-            return dict.fromkeys(patterns, frozenset())
-        held = self._environment.held(self._group_id)
-        names = [topic.name.flat for topic in self._environment.topics if topic.name.flat not in held]
-        return {text: pattern.matching(names) for text, pattern in patterns.items()}
+    def _matched(self, patterns: Iterable[TopicPattern]) -> dict[TopicPattern, frozenset[str]]:
+        """The topics that patterns stand for at the moment."""
+        matched = {pattern: frozenset[str]() for pattern in patterns}
+        reader, wanted = self._environment.patterns, [pattern for pattern in matched if pattern.text]
+        if reader is not None and wanted:
+            held = self._environment.held(self._group_id)
+            names = [topic.name.flat for topic in self._environment.topics if topic.name.flat not in held]
+            matched |= reader.matching(wanted, names)
+        return matched
 
     def _existing(self) -> dict[str, tuple[UUID, int]]:
         """The topics that there are of those subscribed to: the id and the number of partitions of each."""
@@ -160,12 +164,19 @@ class Roster:
         found = ((name, self._environment.topics.by_flat_name(name)) for name in sorted(self._subscribers))
         return {name: (topic.id, len(topic.partitions)) for name, topic in found if topic is not None}
 
+    def _look_at_rights(self) -> None:
+        """If clients may know of other topics than before, patterns stand for others."""
+        reader = self._environment.patterns
+        if reader is not None and reader.rights != self._rights:
+            self._rights = reader.rights
+            self._look_at_topics()
+
     def _look_at_topics(self) -> None:
         """Topics have come or gone: if that is of any concern here, there is something new to share out."""
-        matched = self._matched({member.pattern.text: member.pattern for member in self.members.values()})
+        matched = self._matched(member.pattern for member in self.members.values())
         changed = False
         for member in self.members.values():
-            now = matched[member.pattern.text]
+            now = matched[member.pattern]
             if now != member.matched:
                 changed = True
                 before = member.subscribed

@@ -102,7 +102,7 @@ def _balance_all(kinds: list[_Kind], loads: dict[str, int]) -> None:
 
 
 def _balance(kind: _Kind, loads: dict[str, int]) -> set[str]:
-    """Move partitions of one kind from those who have most to those who have least; gives who has more or fewer now."""
+    """Move partitions from those who have most to those who have least; gives who has more or fewer now."""
     theirs = kind.theirs
     changed: set[str] = set()
     if max(map(loads.__getitem__, theirs), default=0) - min(map(loads.__getitem__, kind.member_ids)) < 2:

@@ -16,7 +16,7 @@ from millstream.sessions.kafka.consumer_partitions import by_topic
 from millstream.sessions.kafka.error_table import code_of
 from millstream.sessions.kafka.errors import InvalidHeartbeat
 from millstream.sessions.kafka.holders import PROTOCOL
-from millstream.sessions.kafka.topic_pattern import topic_pattern
+from millstream.sessions.kafka.topic_pattern import TopicPatterns, topic_pattern
 from millstream.wire.kafka.messages.consumer_group_heartbeat import (
     AssignedPartitions,
     ConsumerGroupHeartbeatRequest,
@@ -93,8 +93,9 @@ def _depart(call: Call, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroup
 def _check_holders(call: Call, request: ConsumerGroupHeartbeatRequest, pattern: TopicPattern | None) -> None:
     """Refuse a member if clients of another protocol read its topics under the group's name. Raises GroupHeld."""
     names = set(request.subscribed_topic_names or ())
-    if pattern is not None:
-        names |= pattern.matching(topic.name.flat for topic in call.broker.topics)
+    if pattern is not None and pattern.text:
+        everything = [topic.name.flat for topic in call.broker.topics]
+        names |= TopicPatterns(call.broker.authorizer).matching([pattern], everything)[pattern]
     topics = [topic for name in names if (topic := call.topic(name)) is not None]
     try:
         call.broker.holders.check(request.group_id, topics, PROTOCOL)

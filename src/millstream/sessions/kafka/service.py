@@ -14,6 +14,7 @@ from millstream.sessions.kafka.embedded_protocol import ConsumerProtocol
 from millstream.sessions.kafka.fetch_sessions import FetchSessions
 from millstream.sessions.kafka.holders import PROTOCOL, members_of
 from millstream.sessions.kafka.session import KafkaSession
+from millstream.sessions.kafka.topic_pattern import TopicPatterns
 from millstream.sessions.session import Peer, Session
 
 __all__ = ["KafkaService"]
@@ -36,6 +37,7 @@ class KafkaService:
         broker.cleaner.readers[Magic.KAFKA_V2] = KafkaFrameRecords()
         broker.holders.register(PROTOCOL, partial(members_of, broker.groups))
         broker.groups.environment.embedded = ConsumerProtocol()
+        broker.groups.environment.patterns = TopicPatterns(broker.authorizer)
         broker.groups.environment.held = partial(broker.holders.barred, protocol=PROTOCOL)
 
     def session(self, peer: Peer) -> Session:

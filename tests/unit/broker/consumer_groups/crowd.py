@@ -1,29 +1,38 @@
 """Members of a consumer group as a test lets them act: a broker on virtual time, and a heartbeat at a time."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 from millstream.broker.any_group import GroupState
 from millstream.broker.consumer_groups import ConsumerGroup, Heartbeat, Reply, TopicPattern
 from millstream.broker.offsets import Place
 from tests.unit.broker.simulated_broker import SimulatedBroker
 
-__all__ = ["GROUP", "REBALANCE_MS", "SESSION_MS", "Crowd", "Ending", "Fellow"]
+__all__ = ["GROUP", "REBALANCE_MS", "SESSION_MS", "Crowd", "Endings", "Fellow"]
 
 GROUP = "g"
 SESSION_MS = 45_000
 REBALANCE_MS = 20_000
 
 
-@dataclass
-class Ending:
-    """A pattern of names that end in something, so that no regular expression is needed here."""
+class Endings:
+    """Reads patterns as what names end in, so that no regular expressions are needed here.
 
-    text: str
+    `hidden` is what clients may not know of.
+    """
 
-    def matching(self, names: Iterable[str]) -> frozenset[str]:
+    def __init__(self) -> None:
+        self.rights = 0
+        self.hidden: set[str] = set()
+
+    def hide(self, *names: str) -> None:
+        """Let clients know of all topics but some."""
+        self.rights += 1
+        self.hidden = set(names)
+
+    def matching(self, patterns: Iterable[TopicPattern], names: Sequence[str]) -> dict[TopicPattern, frozenset[str]]:
         """Those names that end so."""
-        return frozenset(name for name in names if name.endswith(self.text))
+        known = [name for name in names if name not in self.hidden]
+        return {pattern: frozenset(name for name in known if name.endswith(pattern.text)) for pattern in patterns}
 
 
 class Crowd(SimulatedBroker):
@@ -32,6 +41,12 @@ class Crowd(SimulatedBroker):
     def __init__(self, database: str = "", **settings: str) -> None:
         super().__init__(database, **settings)
         self.create("orders", 6)
+
+    def start(self) -> None:
+        """Start a broker; see `SimulatedBroker.start`."""
+        super().start()
+        self.patterns = Endings()
+        self.broker.groups.environment.patterns = self.patterns
 
     @property
     def group(self) -> ConsumerGroup:
@@ -64,7 +79,7 @@ class Fellow:
         crowd: where it is.
         member_id, instance_id: who it is.
         topics: that it subscribes to.
-        pattern: of further topics.
+        pattern: what the names of further topics end in.
     """
 
     def __init__(
@@ -73,13 +88,13 @@ class Fellow:
         member_id: str,
         instance_id: str | None = None,
         topics: Iterable[str] = ("orders",),
-        pattern: TopicPattern | None = None,
+        pattern: str | None = None,
     ) -> None:
         self.crowd = crowd
         self.member_id = member_id
         self.instance_id = instance_id
         self.topics = frozenset(topics)
-        self.pattern = pattern
+        self.pattern = None if pattern is None else TopicPattern(pattern)
         self.epoch = 0
         self.owned: frozenset[Place] = frozenset()
 

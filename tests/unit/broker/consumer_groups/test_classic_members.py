@@ -12,7 +12,7 @@ from millstream.broker.errors import (
     RebalanceInProgress,
     UnknownMember,
 )
-from tests.unit.broker.consumer_groups.crowd import GROUP, Crowd, Ending, Fellow
+from tests.unit.broker.consumer_groups.crowd import GROUP, Crowd, Fellow
 from tests.unit.broker.consumer_groups.embedded import TextProtocol, classic_joining
 
 HALF = 3
@@ -147,7 +147,7 @@ def test_a_static_member_may_change_its_protocol(crowd: Crowd) -> None:
     old = Old(crowd, "static")
     old.join()
     together(crowd, other, old)
-    new = Fellow(crowd, "new", "static", pattern=Ending("ers"))
+    new = Fellow(crowd, "new", "static", pattern="ers")
     new.join()
     assert crowd.group.members["new"].matched == {"orders"}
     together(crowd, other, new)

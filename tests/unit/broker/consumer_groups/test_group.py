@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from millstream.broker.any_group import GroupKind, GroupState
-from millstream.broker.consumer_groups import EMPTY_PATTERN, Heartbeat
+from millstream.broker.consumer_groups import EMPTY_PATTERN, Heartbeat, TopicPattern
 from millstream.broker.errors import (
     FencedEpoch,
     FencedInstance,
@@ -21,7 +21,7 @@ from millstream.broker.errors import (
 )
 from millstream.broker.settings import BrokerSettings
 from millstream.model.topic_name import TopicName
-from tests.unit.broker.consumer_groups.crowd import GROUP, REBALANCE_MS, SESSION_MS, Crowd, Ending, Fellow
+from tests.unit.broker.consumer_groups.crowd import GROUP, REBALANCE_MS, SESSION_MS, Crowd, Fellow
 
 ALL = [0, 1, 2, 3, 4, 5]
 
@@ -246,7 +246,7 @@ def test_more_partitions_and_a_topic_that_goes(crowd: Crowd) -> None:
 
 
 def test_a_pattern_stands_for_topics_that_come_and_go(crowd: Crowd) -> None:
-    fellow = Fellow(crowd, "m", topics=(), pattern=Ending("ers"))
+    fellow = Fellow(crowd, "m", topics=(), pattern="ers")
     fellow.join()
     assert fellow.indexes == ALL
     crowd.create("numbers", 1)
@@ -261,7 +261,7 @@ def test_a_pattern_stands_for_topics_that_come_and_go(crowd: Crowd) -> None:
 
 def test_a_pattern_leaves_out_what_others_read(crowd: Crowd) -> None:
     crowd.broker.groups.environment.held = lambda name: frozenset({"orders"} if name == GROUP else ())
-    fellow = Fellow(crowd, "m", topics=(), pattern=Ending("s"))
+    fellow = Fellow(crowd, "m", topics=(), pattern="s")
     fellow.join()
     assert fellow.indexes == []
 
@@ -269,16 +269,36 @@ def test_a_pattern_leaves_out_what_others_read(crowd: Crowd) -> None:
 def test_a_pattern_said_again_is_matched_again(crowd: Crowd) -> None:
     held = {"orders"}
     crowd.broker.groups.environment.held = lambda _: frozenset(held)
-    fellow = Fellow(crowd, "m", topics=(), pattern=Ending("s"))
+    fellow = Fellow(crowd, "m", topics=(), pattern="s")
     fellow.join()
     held.clear()
     fellow.beat()
     assert fellow.indexes == []
-    again = Ending("s")
+    again = TopicPattern("s", "User:ada")
     epoch = fellow.say(Heartbeat(member_id="m", epoch=fellow.epoch, pattern=again)).epoch
     assert fellow.indexes == ALL
-    assert crowd.group.members["m"].pattern is again, "with the rights of who said it last"
+    assert crowd.group.members["m"].pattern == again, "with the rights of who said it last"
     assert fellow.say(Heartbeat(member_id="m", epoch=fellow.epoch, pattern=again)).epoch == epoch
+
+
+def test_a_pattern_is_matched_again_when_rights_change(crowd: Crowd) -> None:
+    crowd.patterns.hide("orders")
+    members = [Fellow(crowd, name, topics=(), pattern="s") for name in ("first", "second")]
+    for member in members:
+        member.join()
+    crowd.settle(*members)
+    assert [member.indexes for member in members] == [[], []]
+    epoch = crowd.group.roster.epoch
+    crowd.patterns.hide()
+    crowd.settle(*members)
+    assert [len(member.owned) for member in members] == [3, 3]
+    assert crowd.group.roster.epoch == epoch + 1, "all at once, so that nothing is shared out twice"
+    crowd.patterns.hide("payments")
+    crowd.settle(*members)
+    assert crowd.group.roster.epoch == epoch + 1, "nothing is new"
+    crowd.patterns.hide("orders")
+    crowd.settle(*members)
+    assert [member.indexes for member in members] == [[], []]
 
 
 def test_the_assignor_that_most_ask_for(crowd: Crowd) -> None:
@@ -412,6 +432,6 @@ def test_settings_out_of_bounds_are_refused(name: str, value: str) -> None:
 
 def test_a_topic_has_another_name_in_another_tenant(crowd: Crowd) -> None:
     crowd.wait(crowd.broker.topics.create(TopicName("acme", "sales", "orders"), 1, {}))
-    fellow = Fellow(crowd, "m", topics=(), pattern=Ending("orders"))
+    fellow = Fellow(crowd, "m", topics=(), pattern="orders")
     fellow.join()
     assert len(fellow.owned) == 7

@@ -1,11 +1,13 @@
 """Consumer groups (KIP-848) as requests and answers; the rules are tested with the broker."""
 
 import struct
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 import pytest
 
+from millstream.broker.acl import Acl, Operation, PatternType, Permission, Resource, ResourceType
 from millstream.broker.holders import Holder
 from millstream.sessions.kafka.consumer_assignment import decode_assignment, encode_assignment
 from millstream.sessions.kafka.consumer_subscription import decode_subscription, subscription_version
@@ -46,8 +48,10 @@ from tests.unit.sessions.kafka.group_requests import (
     leave,
     listed,
 )
+from tests.unit.sessions.kafka.guarded import NOBODY, ROOT, USER, Guarded
 
 GROUP_RESOURCE = 32
+DESCRIBE = Operation.DESCRIBE, Permission.ALLOW
 HELD = Holder(protocol="pulsar", id="c-0", client="c", host="10.0.0.1:700", topic="orders", partitions=(1,))
 
 
@@ -132,6 +136,44 @@ def test_patterns(talk: Conversation) -> None:
     assert hard.error_code == ErrorCode.NONE
     none = beat(talk, joining(subscribed_topic_regex=""))
     assert assigned(none) == {talk.topic().id: [0, 1]}
+
+
+def test_a_pattern_stands_for_what_its_member_may_know_of() -> None:
+    talk = Guarded()
+    KafkaService(talk.broker)
+    orders, payments = talk.create("orders", 1).id, talk.create("payments", 1).id
+    for user in (USER, NOBODY):
+        talk.allow(user, Operation.READ, ResourceType.GROUP)
+    talk.allow(USER, Operation.DESCRIBE, ResourceType.TOPIC, "orders")
+    epochs: dict[str, int] = {}
+
+    def told(user: str) -> set[UUID] | None:
+        """What a member is told that it has; None for what it had."""
+        talk.become(user)
+        request = (
+            ConsumerGroupHeartbeatRequest(
+                group_id="g", member_id=user, member_epoch=epochs[user], topic_partitions=[]
+            )
+            if user in epochs
+            else joining(user, subscribed_topic_names=None, subscribed_topic_regex=".*")
+        )
+        answer = beat(talk, request)
+        epochs[user] = answer.member_epoch
+        return None if answer.assignment is None else set(assigned(answer))
+
+    assert (told(USER), told(NOBODY)) == ({orders}, set())
+    talk.become(ROOT)
+    talk.allow(NOBODY, Operation.DESCRIBE, ResourceType.TOPIC, "payments")
+    assert (told(USER), told(NOBODY)) == (None, {payments})
+    talk.become(ROOT)
+    assert talk.broker.authorizer is not None
+    acls = talk.broker.authorizer.acls
+    talk.wait(acls.delete([acl for acl in acls if acl.resource.name == "payments"]))
+    acl = Acl(Resource(ResourceType.TOPIC, PatternType.LITERAL, "payments"), USER, "10.0.0.9", *DESCRIBE)
+    talk.wait(acls.create([acl]))
+    assert (told(USER), told(NOBODY)) == (None, set()), "that is for another host"
+    talk.wait(acls.create([replace(acl, host="127.0.0.1")]))
+    assert (told(USER), told(NOBODY)) == ({orders, payments}, None)
 
 
 def test_an_unknown_assignor(talk: Conversation) -> None:
