@@ -80,7 +80,8 @@ class Broker:
         )
         self.topics.load(snapshot.topics, snapshot.dropped, self.documents.of_kind(TOPIC_DOCUMENT))
         group_configs = GroupConfigs(self.documents, settings)
-        self.groups = Groups(runtime, settings, Offsets(store, snapshot.offsets), self.topics, group_configs)
+        offsets = Offsets(store, snapshot.offsets)
+        self.groups = Groups(runtime, settings, offsets, self.topics, group_configs, self.documents)
         self.subscriptions = Subscriptions(
             runtime, self.groups.offsets, settings.subscriptions, bounds=TransactionBounds()
         )

@@ -6,7 +6,9 @@ from uuid import UUID
 from millstream.broker.any_group import AnyGroup, GroupState, Joined, Joining
 from millstream.broker.consumer_groups import ConsumerGroup, Heartbeat, Reply
 from millstream.broker.consumer_groups.environment import GroupEnvironment
+from millstream.broker.consumer_groups.memory import GroupMemory
 from millstream.broker.consumer_groups.migration import downgraded, upgraded
+from millstream.broker.documents import Documents
 from millstream.broker.errors import (
     GroupError,
     GroupNotEmpty,
@@ -30,7 +32,7 @@ __all__ = ["Groups"]
 
 
 class Groups:
-    """The groups of the server, of both kinds. Members live in memory; offsets last.
+    """The groups of the server, of both kinds. Offsets last, and so do members of consumer groups; others do not.
 
     Args:
         runtime: time and chance.
@@ -38,13 +40,20 @@ class Groups:
         offsets: what groups have committed.
         topics: what consumer groups are assigned.
         configs: what is set on single groups.
+        documents: where members of consumer groups last.
 
     `in_use` says whether others than members use the offsets of a group: clients of another protocol under its name.
     `environment` is what consumer groups share.
     """
 
     def __init__(
-        self, runtime: Runtime, settings: BrokerSettings, offsets: Offsets, topics: Topics, configs: GroupConfigs
+        self,
+        runtime: Runtime,
+        settings: BrokerSettings,
+        offsets: Offsets,
+        topics: Topics,
+        configs: GroupConfigs,
+        documents: Documents,
     ) -> None:
         self._runtime = runtime
         self._settings = settings
@@ -53,9 +62,16 @@ class Groups:
         self._groups: dict[str, AnyGroup] = {}
         self.in_use: Callable[[str], bool] = lambda _: False
         self.environment = GroupEnvironment(
-            runtime=runtime, topics=topics, settings=settings.consumer_groups, timings=configs.timings
+            runtime=runtime,
+            topics=topics,
+            settings=settings.consumer_groups,
+            timings=configs.timings,
+            memory=(memory := GroupMemory(documents)),
         )
         self._started_ms = runtime.now_ms()
+        for group_id, members in memory.groups().items():
+            self._groups[group_id] = group = ConsumerGroup(group_id, self.environment, self._deserted)
+            group.resume(members)
 
     def ids(self) -> list[str]:
         """All groups that have members or offsets, or had members since the start."""
@@ -91,8 +107,11 @@ class Groups:
             group = self._groups[group_id] = self._new(group_id)
         return group.join(request)
 
-    def beat(self, group_id: str, heartbeat: Heartbeat) -> Reply:
+    def beat(self, group_id: str, heartbeat: Heartbeat) -> Pending[Reply]:
         """Take a heartbeat of a member of a consumer group, which comes to be if it joins. See `ConsumerGroup.beat`.
+
+        Returns:
+            Comes once what the member is told lasts.
 
         Raises:
             InvalidGroupId, GroupError.
@@ -104,9 +123,10 @@ class Groups:
             raise UnsupportedAssignor(f"{heartbeat.assignor} is none of the assignors {', '.join(assignors)}")
         group = self._groups.get(group_id)
         if isinstance(group, ConsumerGroup):
-            return group.beat(heartbeat)
+            reply = group.beat(heartbeat)
+            return group.keep().always(lambda: reply)
         if heartbeat.epoch:
-            # Members are not remembered over a restart. From this error, they join again by themselves.
+            # A member of a group that is another one by now. From this error, it joins again by itself.
             raise UnknownMember(f"the group has no member {heartbeat.member_id!r}")
         consumers = self._consumer_group(group_id, group)
         try:
@@ -117,7 +137,7 @@ class Groups:
         self._groups[group_id] = consumers
         if isinstance(group, Group):
             group.close(RebalanceInProgress("the group is assigned to by the server from now on"))
-        return reply
+        return consumers.keep().always(lambda: reply)
 
     def _consumer_group(self, group_id: str, group: AnyGroup | None) -> ConsumerGroup:
         """A new consumer group, with the members of a classic one if there are any. Nobody knows it yet."""
@@ -133,7 +153,8 @@ class Groups:
     def _deserted(self, consumers: ConsumerGroup) -> None:
         """No member of a consumer group needs it to be one any more."""
         small_enough = len(consumers.members) <= self._settings.group_size_max
-        if self._settings.consumer_groups.may_downgrade and small_enough:
+        can_be_read = self.environment.embedded is not None
+        if self._settings.consumer_groups.may_downgrade and small_enough and can_be_read:
             group = self._new(consumers.id)
             self._groups[consumers.id] = group
             downgraded(consumers, self.environment, group)
@@ -261,7 +282,8 @@ class Groups:
     def expire(self) -> None:
         """Drop offsets that nobody has renewed while their group had no members for the retention time.
 
-        Members are not remembered over a restart, so the time counts from the start of the server at the earliest.
+        When the last member left is not remembered over a restart, so the time counts from the start of the server at
+        the earliest.
         Groups that have neither members nor offsets go at once.
         """
         before_ms = self._runtime.now_ms() - self._settings.offsets_retention_ms

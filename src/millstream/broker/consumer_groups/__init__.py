@@ -5,7 +5,8 @@
 - `assignment_spec`: what an assignor is given; `uniform`, `ranges`: the assignors;
 - `reconciliation`: how a member comes from what it has to what it is to have;
 - `classic_members`: members of the classic protocol in such a group;
-- `migration`: how a classic group becomes one, and back.
+- `migration`: how a classic group becomes one, and back;
+- `memory`: what lasts of members.
 """
 
 from millstream.broker.consumer_groups.group import ConsumerGroup

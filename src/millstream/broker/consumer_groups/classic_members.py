@@ -37,7 +37,7 @@ class ClassicMembers:
         self._environment = environment
         self._roster = roster
 
-    def join(self, request: Joining) -> Pending[Joined]:
+    def join(self, request: Joining) -> Joined:
         """Join, or join again; answered at once.
 
         Raises:
@@ -54,14 +54,13 @@ class ClassicMembers:
         self._roster.advance(member, self._environment.by_id(subscription.owned))
         member.session.set(request.session_timeout_ms)
         member.progress.set(request.rebalance_timeout_ms)
-        return settled(
-            Joined(
-                member_id=member.id,
-                generation=member.epoch,
-                protocol_type=embedded.type,
-                protocol_name=request.protocols[0].name,
-                leader_id="",
-            )
+        self._roster.touched.add(member.id)
+        return Joined(
+            member_id=member.id,
+            generation=member.epoch,
+            protocol_type=embedded.type,
+            protocol_name=request.protocols[0].name,
+            leader_id="",
         )
 
     def _read(self, request: Joining) -> tuple[EmbeddedProtocol, Subscription]:
@@ -135,6 +134,7 @@ class ClassicMembers:
         """
         member, classic = self._current(member_id, instance_id, generation)
         member.session.set(classic.session_timeout_ms)
+        self._roster.catch_up()
         if (
             member.epoch < self._roster.epoch
             or member.state is MemberState.UNREVOKED

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
+from millstream.broker.consumer_groups.memory import GroupMemory
 from millstream.broker.consumer_groups.requests import EmbeddedProtocol, PatternReader
 from millstream.broker.offsets import Place
 from millstream.broker.settings import ConsumerGroupSettings
@@ -56,6 +57,7 @@ class GroupEnvironment:
         settings: the server's.
         timings: those of a group, by its name.
         held: topics that patterns leave out, by the group's name: clients of other protocols read them under it.
+        memory: where members last; None if they need not.
         embedded: what reads and writes for members of the classic protocol; None to take none.
         patterns: what reads patterns; None if nothing does yet.
     """
@@ -65,6 +67,7 @@ class GroupEnvironment:
     settings: ConsumerGroupSettings
     timings: Callable[[str], GroupTimings]
     held: Callable[[str], AbstractSet[str]] = lambda _: frozenset()
+    memory: GroupMemory | None = None
     embedded: EmbeddedProtocol | None = None
     patterns: PatternReader | None = None
 

@@ -10,7 +10,7 @@ they have changed.
 Source: KIP-848, and the group coordinator of Apache Kafka 4.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from millstream.broker.any_group import Assignment, GroupKind, GroupState, Joined, Joining
@@ -20,6 +20,7 @@ from millstream.broker.consumer_groups.member import LEFT_EPOCH, ConsumerMember,
 from millstream.broker.consumer_groups.reconciliation import Standing
 from millstream.broker.consumer_groups.requests import Heartbeat, Reply
 from millstream.broker.consumer_groups.roster import Roster
+from millstream.broker.documents import Document
 from millstream.broker.errors import (
     FencedEpoch,
     FencedInstance,
@@ -28,7 +29,7 @@ from millstream.broker.errors import (
     StaleEpoch,
     UnreleasedInstance,
 )
-from millstream.model.pending import Pending
+from millstream.model.pending import Pending, settled
 
 __all__ = ["ConsumerGroup"]
 
@@ -137,8 +138,8 @@ class ConsumerGroup:
             )
         return member
 
-    @staticmethod
-    def _describe(member: ConsumerMember, heartbeat: Heartbeat) -> None:
+    def _describe(self, member: ConsumerMember, heartbeat: Heartbeat) -> None:
+        before = member.said
         if member.classic is not None:
             member.classic = None
             member.progress.cancel()
@@ -149,6 +150,8 @@ class ConsumerGroup:
             member.rebalance_timeout_ms = heartbeat.rebalance_timeout_ms
         if heartbeat.assignor is not None:
             member.assignor = heartbeat.assignor
+        if member.said != before:
+            self.roster.touched.add(member.id)
 
     def depart(self, member_id: str, instance_id: str | None, *, for_a_while: bool) -> None:
         """Leave.
@@ -164,11 +167,13 @@ class ConsumerGroup:
         if for_a_while:
             self.roster.place(member, Standing(member.state, LEFT_EPOCH, member.assigned, frozenset()))
             member.progress.cancel()
+            self.keep()
         else:
             self._remove(member)
 
     def _remove(self, member: ConsumerMember) -> None:
         self.roster.remove(member)
+        self.keep()
         self._look_who_is_left()
 
     def _look_who_is_left(self) -> None:
@@ -180,8 +185,9 @@ class ConsumerGroup:
     def join(self, request: Joining) -> Pending[Joined]:
         """Join as a member of the classic protocol. See `ClassicMembers.join`."""
         joined = self._classic.join(request)
+        kept = self.keep()
         self._look_who_is_left()
-        return joined
+        return kept.always(lambda: joined)
 
     def sync(
         self,
@@ -231,9 +237,34 @@ class ConsumerGroup:
             error = StaleEpoch if member.classic is None else IllegalGeneration
             raise error(f"the member is at epoch {member.epoch}, not at {epoch}")
 
+    # What lasts
+
+    def keep(self) -> Pending[None]:
+        """Let last what has changed of members, before they are told. What cannot be kept is in use all the same."""
+        touched, memory = self.roster.touched, self._environment.memory
+        if not touched or memory is None:
+            return settled(None)
+        self.roster.touched = set()
+        return memory.keep(self.id, self.members, touched)
+
+    def resume(self, documents: Iterable[Document]) -> None:
+        """Go on with members that were there before a restart of the server; see `GroupMemory.groups`."""
+        self.roster.resume(documents)
+        timeout_ms = self._environment.timings(self.id).session_timeout_ms
+        for member in self.members.values():
+            member.session.set(timeout_ms if member.classic is None else member.classic.session_timeout_ms)
+            if member.state is MemberState.UNREVOKED:
+                member.progress.set(member.rebalance_timeout_ms)
+
     # The end
 
-    def close(self) -> None:
-        """Let all members go and no timer run any more: the group is gone, or another one, or the server stops."""
+    def close(self, *, for_good: bool = False) -> None:
+        """Let all members go and no timer run any more.
+
+        Args:
+            for_good: whether it ends as this kind of group. Members last if only the server stops.
+        """
         self._closed = True
         self.roster.clear()
+        if for_good:
+            self.keep()

@@ -80,6 +80,12 @@ class ConsumerMember:
         """All topics that it subscribes to, by flat name, whether there are such or not."""
         return self.topics | self.matched
 
+    @property
+    def said(self) -> tuple[object, ...]:
+        """What it said of itself, but for what it subscribes to."""
+        details = self.client_id, self.client_host, self.rack_id, self.rebalance_timeout_ms, self.assignor
+        return *details, self.classic
+
     def has_reached(self, target_epoch: int) -> bool:
         """Whether it has all that a target gives to it, and nothing else."""
         return self.state is MemberState.STABLE and self.epoch == target_epoch

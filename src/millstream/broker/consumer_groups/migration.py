@@ -98,5 +98,5 @@ def downgraded(consumers: ConsumerGroup, environment: GroupEnvironment, group: G
             )
         )
     epoch = consumers.roster.epoch
-    consumers.close()
+    consumers.close(for_good=True)
     group.take_over(epoch, embedded.type, members)

@@ -7,12 +7,14 @@ from uuid import UUID
 
 from millstream.broker.consumer_groups.assignment_spec import AssignmentSpec
 from millstream.broker.consumer_groups.environment import GroupEnvironment
-from millstream.broker.consumer_groups.member import ConsumerMember, MemberState
+from millstream.broker.consumer_groups.member import LEFT_EPOCH, ConsumerMember, MemberState
+from millstream.broker.consumer_groups.memory import recall
 from millstream.broker.consumer_groups.ranges import assign_ranges
 from millstream.broker.consumer_groups.reconciliation import Standing, next_standing
 from millstream.broker.consumer_groups.requests import TopicPattern
 from millstream.broker.consumer_groups.uniform import assign_uniformly
 from millstream.broker.deadline import Deadline
+from millstream.broker.documents import Document
 from millstream.broker.errors import FencedInstance, UnknownMember
 from millstream.broker.offsets import Place
 
@@ -29,7 +31,8 @@ class Roster:
     """The members and what they have. Nothing here waits; what is due in time removes a member.
 
     `epoch` grows with every change of members, subscriptions or topics. The target is made when a member next takes a
-    step, so that many changes cost one; `target_epoch` says of which epoch it is.
+    step, so that many changes cost one; `target_epoch` says of which epoch it is. `touched` has the ids of members
+    that have changed, come or gone since they were last kept.
 
     Args:
         group_id: the group's name.
@@ -43,6 +46,7 @@ class Roster:
         self.members: dict[str, ConsumerMember] = {}
         self.epoch = 0
         self.target_epoch = 0
+        self.touched: set[str] = set()
         self.empty_since_ms = environment.runtime.now_ms()
         self._group_id = group_id
         self._environment = environment
@@ -52,6 +56,7 @@ class Roster:
         self._subscribers: Counter[str] = Counter()
         self._topics: dict[str, tuple[UUID, int]] = {}
         self._rights: int | None = None
+        self._resuming = False
 
     # Members
 
@@ -90,6 +95,7 @@ class Roster:
         if not self.members:
             self._environment.topics.watch(self._look_at_topics)
         self.members[member_id] = member
+        self.touched.add(member_id)
         if instance_id is not None:
             self._static[instance_id] = member
         return member
@@ -97,6 +103,7 @@ class Roster:
     def rename(self, member: ConsumerMember, member_id: str) -> None:
         """A static member has come back under another id: all that was its former self's is its own."""
         del self.members[member.id]
+        self.touched |= {member.id, member_id}
         member.id = member_id
         self.members[member_id] = member
         member.epoch = member.previous_epoch = 0
@@ -106,6 +113,7 @@ class Roster:
         member.session.cancel()
         member.progress.cancel()
         del self.members[member.id]
+        self.touched.add(member.id)
         if member.instance_id is not None:
             del self._static[member.instance_id]
         self._take(member)
@@ -140,6 +148,7 @@ class Roster:
         member.topics, member.pattern, member.matched = topics, pattern, matched
         if former == (topics, pattern.text, matched) and self.epoch:
             return
+        self.touched.add(member.id)
         self._resubscribed(member, before)
         self._topics = self._existing()
         self.epoch += 1
@@ -185,7 +194,7 @@ class Roster:
         existing = self._existing()
         if changed or existing != self._topics:
             self._topics = existing
-            self.epoch += 1
+            self.epoch += not self._resuming  # there is no target yet that this could change
 
     # The target
 
@@ -210,7 +219,21 @@ class Roster:
         assigned = ASSIGNORS[self.assignor](spec)
         for member in members:
             member.target = assigned[member.id]
+        if self._resuming:
+            self._resuming = False
+            self.epoch += not all(self._went_on(member) for member in members)
         self.target_epoch = self.epoch
+
+    def catch_up(self) -> None:
+        """Make the first target since a restart of the server, for who takes a step only if there is one to take."""
+        if self._resuming:
+            self._look_at_rights()
+            self._assign()
+
+    def _went_on(self, member: ConsumerMember) -> bool:
+        """Whether a member had reached, before a restart of the server, what the first target since gives to it."""
+        is_there = member.state is MemberState.STABLE and member.epoch in {self.epoch, LEFT_EPOCH}
+        return is_there and member.assigned == member.target
 
     # What members have
 
@@ -230,6 +253,7 @@ class Roster:
     def place(self, member: ConsumerMember, standing: Standing) -> None:
         """Let a member stand elsewhere. What it has there is free, or its own."""
         self._take(member)
+        self.touched.add(member.id)
         if standing.epoch != member.epoch:
             member.previous_epoch, member.epoch = member.epoch, standing.epoch
         member.state, member.assigned, member.revoking = standing.state, standing.assigned, standing.revoking
@@ -252,7 +276,25 @@ class Roster:
         for place in member.assigned | member.revoking:
             del self._owners[place]
 
-    # Those of another kind of group
+    # Those of another kind of group, and those of before
+
+    def resume(self, documents: Iterable[Document]) -> None:
+        """Go on with members that were there before a restart of the server, as they lasted."""
+        for document in documents:
+            member = self.add(document["id"], document["instance_id"])
+            recall(member, document)
+            # Where a change could not be kept, the one before it may say that a partition is another one's.
+            member.assigned = frozenset(place for place in member.assigned if place not in self._owners)
+            member.revoking = frozenset(place for place in member.revoking if place not in self._owners)
+            member.target = member.assigned
+            self._owners |= dict.fromkeys(member.assigned | member.revoking, member)
+            self._resubscribed(member, frozenset())
+        self.touched.clear()
+        self._topics = self._existing()
+        # The target is made anew with the first step of a member, when there is who can read patterns.
+        self._resuming = True
+        self.epoch = max(max(member.epoch, member.previous_epoch) for member in self.members.values())
+        self.target_epoch = self.epoch - 1
 
     def restore(self, epoch: int, adopted: Mapping[ConsumerMember, frozenset[Place]]) -> None:
         """Take over an epoch and what members have had in it."""

@@ -50,9 +50,9 @@ def handle(
         reply = call.broker.groups.beat(request.group_id, _heartbeat(call, request, pattern))
     except MillstreamError as error:
         return ConsumerGroupHeartbeatResponse(error_code=code_of(error), error_message=str(error))
-    answer = _answer(reply)
+    answer = reply.then(_answer)
     at_rest = call.broker.holders.at_rest(request.group_id, PROTOCOL) if request.member_epoch == _JOIN else None
-    return answer if at_rest is None else at_rest.then(lambda _: answer)
+    return answer if at_rest is None else at_rest.chain(lambda _: answer)
 
 
 def _check(version: int, request: ConsumerGroupHeartbeatRequest) -> None:

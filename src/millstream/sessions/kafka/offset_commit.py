@@ -79,7 +79,7 @@ def _code(error: MillstreamError, version: int) -> ErrorCode:
     """The code for a commit that the group does not let its member make."""
     knows_epochs = version >= _EPOCHS_SINCE
     if isinstance(error, GroupNotFound):
-        # Members are not remembered over a restart. From these codes, clients join again by themselves.
+        # Of classic groups no members are remembered over a restart. From these codes, clients join again.
         return ErrorCode.UNKNOWN_MEMBER_ID if knows_epochs else ErrorCode.ILLEGAL_GENERATION
     if isinstance(error, StaleEpoch) and not knows_epochs:
         return ErrorCode.UNSUPPORTED_VERSION

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from millstream.broker.any_group import GroupState
 from millstream.broker.consumer_groups import ConsumerGroup, Heartbeat, Reply, TopicPattern
 from millstream.broker.offsets import Place
+from tests.unit.broker.consumer_groups.embedded import TextProtocol
 from tests.unit.broker.simulated_broker import SimulatedBroker
 
 __all__ = ["GROUP", "REBALANCE_MS", "SESSION_MS", "Crowd", "Endings", "Fellow"]
@@ -43,10 +44,11 @@ class Crowd(SimulatedBroker):
         self.create("orders", 6)
 
     def start(self) -> None:
-        """Start a broker; see `SimulatedBroker.start`."""
+        """Start a broker, and then what is loaded after it; see `SimulatedBroker.start`."""
         super().start()
         self.patterns = Endings()
         self.broker.groups.environment.patterns = self.patterns
+        self.broker.groups.environment.embedded = TextProtocol()
 
     @property
     def group(self) -> ConsumerGroup:
@@ -100,7 +102,7 @@ class Fellow:
 
     def say(self, heartbeat: Heartbeat) -> Reply:
         """Send a heartbeat, and do what the answer says."""
-        reply = self.crowd.broker.groups.beat(GROUP, heartbeat)
+        reply = self.crowd.wait(self.crowd.broker.groups.beat(GROUP, heartbeat))
         self.epoch = reply.epoch
         if reply.assignment is not None:
             self.owned = reply.assignment
@@ -130,7 +132,9 @@ class Fellow:
 
     def keep_quiet_about_partitions(self) -> Reply:
         """Say only that it lives."""
-        return self.crowd.broker.groups.beat(GROUP, Heartbeat(member_id=self.member_id, epoch=self.epoch))
+        return self.crowd.wait(
+            self.crowd.broker.groups.beat(GROUP, Heartbeat(member_id=self.member_id, epoch=self.epoch))
+        )
 
     def subscribe(self, *topics: str) -> Reply:
         """Subscribe to other topics."""

@@ -13,7 +13,7 @@ from millstream.broker.errors import (
     UnknownMember,
 )
 from tests.unit.broker.consumer_groups.crowd import GROUP, Crowd, Fellow
-from tests.unit.broker.consumer_groups.embedded import TextProtocol, classic_joining
+from tests.unit.broker.consumer_groups.embedded import classic_joining
 
 HALF = 3
 
@@ -31,7 +31,7 @@ class Old:
     def join(self) -> Joined:
         """Join with what it has, and take what it is given."""
         request = classic_joining(self.member_id, self.instance_id, owned=" ".join(self.owned))
-        joined = self.crowd.broker.groups.join(GROUP, request).result()
+        joined = self.crowd.wait(self.crowd.broker.groups.join(GROUP, request))
         self.member_id, self.generation = joined.member_id, joined.generation
         self.owned = set(self.sync().decode().split())
         return joined
@@ -56,9 +56,7 @@ class Old:
 
 @pytest.fixture
 def crowd() -> Crowd:
-    crowd = Crowd()
-    crowd.broker.groups.environment.embedded = TextProtocol()
-    return crowd
+    return Crowd()
 
 
 def together(crowd: Crowd, *members: Old | Fellow) -> None:
@@ -164,7 +162,8 @@ def test_it_is_given_an_id_first(crowd: Crowd) -> None:
     crowd.joined("new")
     with pytest.raises(MemberIdRequired) as given:
         crowd.group.join(classic_joining(id_required=True))
-    assert crowd.group.join(classic_joining(given.value.member_id)).result().member_id == given.value.member_id
+    joined = crowd.wait(crowd.group.join(classic_joining(given.value.member_id)))
+    assert joined.member_id == given.value.member_id
 
 
 def test_who_cannot_be_led_is_refused(crowd: Crowd) -> None:
@@ -179,7 +178,7 @@ def test_who_cannot_be_led_is_refused(crowd: Crowd) -> None:
     crowd.group.join(classic_joining(protocols=("range", "cooperative")))
     with pytest.raises(InconsistentProtocol):
         crowd.group.join(classic_joining(protocols=("sticky",)))
-    assert crowd.group.join(classic_joining(protocols=("sticky", "range"))).done
+    crowd.wait(crowd.group.join(classic_joining(protocols=("sticky", "range"))))
     with pytest.raises(UnknownMember):
         crowd.group.join(classic_joining("somebody", "static", protocols=("range",)))
     crowd.broker.groups.environment.embedded = None
@@ -189,7 +188,6 @@ def test_who_cannot_be_led_is_refused(crowd: Crowd) -> None:
 
 def test_there_is_room_for_so_many() -> None:
     crowd = Crowd(group__consumer__max__size="1")
-    crowd.broker.groups.environment.embedded = TextProtocol()
     crowd.joined("new")
     with pytest.raises(GroupFull):
         crowd.group.join(classic_joining())

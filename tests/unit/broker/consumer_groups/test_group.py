@@ -1,7 +1,5 @@
 """A consumer group heartbeat by heartbeat: who joins, has what, leaves, is fenced, and when."""
 
-from pathlib import Path
-
 import pytest
 
 from millstream.broker.any_group import GroupKind, GroupState
@@ -373,20 +371,6 @@ def test_a_group_that_nobody_needs_is_forgotten(crowd: Crowd) -> None:
     assert crowd.group.idle
     crowd.broker.groups.expire()
     assert crowd.broker.groups.ids() == []
-
-
-def test_members_join_again_after_a_restart(tmp_path: Path) -> None:
-    crowd = Crowd(str(tmp_path / "metadata"))
-    (fellow,) = crowd.joined("m")
-    crowd.restart()
-    with pytest.raises(UnknownMember):
-        fellow.beat()
-    with pytest.raises(UnknownMember):
-        fellow.leave()
-    with pytest.raises(GroupNotFound):
-        crowd.broker.groups.commit(GROUP, "m", None, fellow.epoch, {})
-    fellow.join()
-    assert fellow.indexes == ALL
 
 
 def test_no_timer_and_no_watch_outlives_the_members(crowd: Crowd) -> None:

@@ -4,9 +4,9 @@ What members believe to have is kept apart from what the group knows: no partiti
 as long as each does what it is told.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from hypothesis import HealthCheck, settings
@@ -16,11 +16,15 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 from millstream.broker.any_group import GroupState
 from millstream.broker.consumer_groups import ConsumerGroup, Heartbeat, Reply
 from millstream.broker.consumer_groups.environment import GroupEnvironment, GroupTimings
+from millstream.broker.consumer_groups.memory import GroupMemory
+from millstream.broker.documents import Documents
 from millstream.broker.errors import FencedEpoch, GroupError, RebalanceInProgress, UnknownMember
 from millstream.broker.offsets import Place
 from millstream.broker.settings import BrokerSettings
 from millstream.broker.topic import Topic
+from millstream.model.pending import Pending, settled
 from millstream.model.topic_name import TopicName
+from millstream.storage.metadata import Change, MetadataStore
 from tests.unit.broker.consumer_groups.crowd import REBALANCE_MS, SESSION_MS
 from tests.unit.broker.consumer_groups.embedded import TextProtocol, classic_joining
 from tests.unit.broker.members import CountingRuntime
@@ -93,6 +97,13 @@ class Catalog:
         del self.watchers[callback]
 
 
+class Unfailing:
+    """A metadata store in which every change lasts at once."""
+
+    def submit(self, changes: Sequence[Change]) -> Pending[None]:
+        return settled(None)
+
+
 class ConsumerGroupMachine(RuleBasedStateMachine):
     """Random lives of a few members of one consumer group."""
 
@@ -107,6 +118,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
             topics=self.catalog,
             settings=BrokerSettings({}).consumer_groups,
             timings=lambda _: GroupTimings(SESSION_MS, 5000),
+            memory=GroupMemory(Documents(cast("MetadataStore", Unfailing()), {})),
             embedded=TextProtocol(),
         )
         self.group = ConsumerGroup("g", self.environment, lambda _: None)
@@ -152,6 +164,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
                 owned=client.owned,
             ),
         )
+        self.group.keep()
         client.lost_answer = lost
         if not lost:
             client.take(reply)
@@ -186,6 +199,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         except (UnknownMember, FencedEpoch):
             client.lost_all()
         else:
+            self.group.keep()
             client.take(reply)
 
     @rule(client=clients, for_a_while=st.booleans())
@@ -216,6 +230,18 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
             self.catalog.add("later", 3)
         else:
             self.catalog.remove("later")
+
+    @rule()
+    def restart(self) -> None:
+        """The server stops and starts. All that a member was told lasts, and its epochs go on from there."""
+        self.group.close()
+        self.group, self.epoch = ConsumerGroup("g", self.environment, lambda _: None), 0
+        assert self.environment.memory is not None
+        documents = self.environment.memory.groups().get("g")
+        if documents:
+            self.group.resume(documents)
+        there = {client.member_id for client in self.everybody if client.joined}
+        assert there <= set(self.group.members)
 
     @invariant()
     def nobody_uses_what_another_uses(self) -> None:

@@ -14,21 +14,15 @@ from millstream.broker.errors import (
 )
 from millstream.broker.group import Group
 from tests.unit.broker.consumer_groups.crowd import GROUP, Crowd, Fellow
-from tests.unit.broker.consumer_groups.embedded import TextProtocol, classic_joining
+from tests.unit.broker.consumer_groups.embedded import classic_joining
 from tests.unit.broker.consumer_groups.test_classic_members import Old, together
 
 EVERYTHING = " ".join(f"orders:{index}" for index in range(6))
 
 
-def crowd_with(**settings: str) -> Crowd:
-    crowd = Crowd(**settings)
-    crowd.broker.groups.environment.embedded = TextProtocol()
-    return crowd
-
-
 @pytest.fixture
 def crowd() -> Crowd:
-    return crowd_with()
+    return Crowd()
 
 
 def classic(crowd: Crowd, assignment: str = EVERYTHING, **details: str) -> Joined:
@@ -82,7 +76,7 @@ def test_members_keep_what_an_interrupted_rebalance_left_with_them(crowd: Crowd)
 
 
 def test_a_group_without_members_becomes_what_the_next_one_wants() -> None:
-    crowd = crowd_with(group__consumer__migration__policy="disabled")
+    crowd = Crowd(group__consumer__migration__policy="disabled")
     joined = classic(crowd)
     crowd.broker.groups.member_group(GROUP).leave(joined.member_id, None)
     fellow = Fellow(crowd, "new")
@@ -100,7 +94,7 @@ def test_a_group_without_members_becomes_what_the_next_one_wants() -> None:
 
 @pytest.mark.parametrize("policy", ["disabled", "downgrade"])
 def test_a_classic_group_stays_one_if_it_must(policy: str) -> None:
-    crowd = crowd_with(group__consumer__migration__policy=policy)
+    crowd = Crowd(group__consumer__migration__policy=policy)
     joined = classic(crowd)
     with pytest.raises(GroupNotFound):
         Fellow(crowd, "new").join()
@@ -109,7 +103,7 @@ def test_a_classic_group_stays_one_if_it_must(policy: str) -> None:
 
 @pytest.mark.parametrize("policy", ["disabled", "upgrade"])
 def test_a_consumer_group_stays_one_if_it_must(policy: str) -> None:
-    crowd = crowd_with(group__consumer__migration__policy=policy)
+    crowd = Crowd(group__consumer__migration__policy=policy)
     (new,) = crowd.joined("new")
     old = Old(crowd)
     old.join()
@@ -139,7 +133,7 @@ def test_without_a_reader_nothing_changes(crowd: Crowd) -> None:
 
 
 def test_there_is_room_for_so_many() -> None:
-    crowd = crowd_with(group__consumer__max__size="1")
+    crowd = Crowd(group__consumer__max__size="1")
     classic(crowd)
     with pytest.raises(GroupFull):
         Fellow(crowd, "new").join()
@@ -148,7 +142,7 @@ def test_there_is_room_for_so_many() -> None:
 
 @pytest.mark.parametrize("instance_id", ["static", "unknown"])
 def test_a_member_that_is_refused_leaves_the_group_as_it_was(instance_id: str) -> None:
-    crowd = crowd_with(group__consumer__max__size="2")
+    crowd = Crowd(group__consumer__max__size="2")
     groups = crowd.broker.groups
     dynamic = classic(crowd)
     static = groups.join(GROUP, classic_joining("", "static"))
@@ -164,7 +158,7 @@ def test_a_member_that_is_refused_leaves_the_group_as_it_was(instance_id: str) -
 
 
 def test_a_static_member_of_a_full_group_changes_its_protocol() -> None:
-    crowd = crowd_with(group__consumer__max__size="1")
+    crowd = Crowd(group__consumer__max__size="1")
     groups = crowd.broker.groups
     groups.join(GROUP, classic_joining("", "static")).result()
     Fellow(crowd, "new", "static").join()
@@ -215,7 +209,7 @@ def test_static_members_stay_themselves(crowd: Crowd) -> None:
 def test_the_last_member_of_the_new_protocol_takes_the_old_one_up(crowd: Crowd) -> None:
     static = Fellow(crowd, "new", "static")
     static.join()
-    joined = crowd.broker.groups.join(GROUP, classic_joining("", "static")).result()
+    joined = crowd.wait(crowd.broker.groups.join(GROUP, classic_joining("", "static")))
     group = crowd.broker.groups.member_group(GROUP)
     assert (group.kind, list(group.members)) == (GroupKind.CLASSIC, [joined.member_id])
     with pytest.raises(RebalanceInProgress):
@@ -223,7 +217,7 @@ def test_the_last_member_of_the_new_protocol_takes_the_old_one_up(crowd: Crowd) 
 
 
 def test_a_group_that_is_too_large_for_a_classic_one_stays() -> None:
-    crowd = crowd_with(group__max__size="1")
+    crowd = Crowd(group__max__size="1")
     (new,) = crowd.joined("new")
     for _ in range(2):
         Old(crowd).join()

@@ -84,7 +84,7 @@ def test_members_of_consumer_groups_show_their_epochs(teller: Teller) -> None:
     joining = Heartbeat(
         member_id="m", epoch=0, rebalance_timeout_ms=1000, topics=frozenset({"orders"}), owned=frozenset()
     )
-    epoch = teller.broker.groups.beat("g", joining).epoch
+    epoch = teller.wait(teller.broker.groups.beat("g", joining)).epoch
     stale = teller.commit_offset(who, "g", 1, generation_id=epoch + 1, member_id="m")
     assert stale == ErrorCode.ILLEGAL_GENERATION, "no version of this API knows STALE_MEMBER_EPOCH"
     assert teller.commit_offset(who, "g", 1, generation_id=epoch, member_id="m") == NONE

@@ -1,0 +1,242 @@
+"""Members of a consumer group through restarts of the server: they go on as if nothing had been."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from millstream.broker.any_group import GroupKind, GroupState
+from millstream.broker.consumer_groups import Heartbeat
+from millstream.broker.consumer_groups.memory import MEMBER_DOCUMENT
+from millstream.broker.errors import FencedEpoch, GroupNotFound, RebalanceInProgress, StaleEpoch, UnknownMember
+from millstream.model.pending import Pending
+from millstream.storage.metadata import Change
+from tests.unit.broker.consumer_groups.crowd import GROUP, REBALANCE_MS, SESSION_MS, Crowd, Fellow
+from tests.unit.broker.consumer_groups.embedded import classic_joining
+from tests.unit.broker.consumer_groups.test_classic_members import Old, together
+
+ALL = [0, 1, 2, 3, 4, 5]
+
+
+@pytest.fixture
+def crowd(tmp_path: Path) -> Crowd:
+    return Crowd(str(tmp_path / "metadata"))
+
+
+def standings(crowd: Crowd) -> dict[str, tuple[int, list[int]]]:
+    """The epoch and the partitions of each member."""
+    members = crowd.group.members.values()
+    return {member.id: (member.epoch, sorted(index for _, index in member.assigned)) for member in members}
+
+
+def test_nothing_changes_for_members(crowd: Crowd) -> None:
+    fellows = crowd.joined("first", "second")
+    before, epoch = standings(crowd), crowd.group.roster.epoch
+    crowd.restart()
+    assert standings(crowd) == before
+    for fellow in fellows:
+        crowd.broker.groups.commit(GROUP, fellow.member_id, None, fellow.epoch, {})
+        with pytest.raises(StaleEpoch):
+            crowd.broker.groups.commit(GROUP, fellow.member_id, None, fellow.epoch - 1, {})
+    for fellow in fellows:
+        assert fellow.beat().assignment is None
+    assert standings(crowd) == before
+    assert (crowd.group.roster.epoch, crowd.state()) == (epoch, GroupState.STABLE)
+
+
+def test_all_that_members_said_lasts(crowd: Crowd) -> None:
+    crowd.create("numbers", 2)
+    patterned = Fellow(crowd, "patterned", topics=["orders"], pattern="bers")
+    patterned.join("range")
+    static = Fellow(crowd, "static", "i")
+    static.join("range")
+    crowd.settle(patterned, static)
+    static.leave(for_a_while=True)
+    before = standings(crowd)
+    crowd.restart()
+    assert standings(crowd) == before
+    member = crowd.group.members["patterned"]
+    assert (member.topics, member.pattern.text) == (frozenset({"orders"}), "bers")
+    assert member.rebalance_timeout_ms == REBALANCE_MS
+    assert crowd.group.roster.assignor == "range"
+    assert patterned.beat().assignment is None
+    assert member.matched == {"numbers"}
+    again = Fellow(crowd, "again", "i")
+    again.join()
+    assert again.indexes == static.indexes
+    assert patterned.beat().assignment is None
+    crowd.create("more numbers", 1)
+    crowd.settle(patterned, again)
+    assert len(patterned.owned) == 6
+    assert crowd.state() is GroupState.STABLE
+
+
+def test_members_go_on_with_giving_up_and_waiting(crowd: Crowd) -> None:
+    (first,) = crowd.joined("first")
+    second = Fellow(crowd, "second")
+    second.join()
+    first.beat()
+    crowd.restart()
+    second.beat()
+    assert second.indexes == [], "the other one may have them still"
+    crowd.settle(first, second)
+    assert len(first.owned) == len(second.owned) == 3
+    assert crowd.state() is GroupState.STABLE
+
+
+def test_who_does_not_give_up_partitions_or_does_not_come_back_is_removed(crowd: Crowd) -> None:
+    first, gone = crowd.joined("first", "gone")
+    second = Fellow(crowd, "second")
+    second.join()
+    first.beat()
+    crowd.restart()
+    for _ in range(4):
+        crowd.pass_ms(REBALANCE_MS / 4 + 1)
+        second.beat()
+    assert set(crowd.group.members) == {"gone", "second"}
+    crowd.pass_ms(SESSION_MS - REBALANCE_MS)
+    second.beat()
+    assert second.indexes == ALL
+    for fellow in (first, gone):
+        with pytest.raises(UnknownMember):
+            fellow.beat()
+
+
+def test_what_a_member_left_before_is_shared_out(crowd: Crowd) -> None:
+    first, second = crowd.joined("first", "second")
+    second.leave()
+    crowd.restart()
+    assert list(crowd.group.members) == ["first"]
+    first.beat()
+    assert (first.indexes, first.epoch) == (ALL, 3)
+
+
+def test_nobody_is_told_what_does_not_last(crowd: Crowd) -> None:
+    (first,) = crowd.joined("first")
+    joining = Heartbeat(
+        member_id="second", epoch=0, rebalance_timeout_ms=1, topics=frozenset({"orders"}), owned=frozenset()
+    )
+    assert not crowd.broker.groups.beat(GROUP, joining).done
+    assert not crowd.broker.groups.join(GROUP, classic_joining()).done
+    crowd.kill()
+    crowd.start()
+    assert list(crowd.group.members) == ["first"]
+    assert first.beat().assignment is None
+
+
+def test_a_lost_answer_may_be_asked_for_again(crowd: Crowd) -> None:
+    first, second = crowd.joined("first", "second")
+    second.leave()
+    owned, epoch = first.owned, first.epoch
+    first.beat()
+    crowd.restart()
+    first.owned, first.epoch = owned, epoch
+    assert first.beat().epoch == epoch + 1
+    first.epoch = 1
+    with pytest.raises(FencedEpoch):
+        first.beat()
+
+
+def test_heartbeats_that_change_nothing_are_not_written(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
+    fellows = crowd.joined("first", "second")
+    written: list[Sequence[Change]] = []
+    submit = crowd.store.submit
+
+    def noted(changes: Sequence[Change]) -> Pending[None]:
+        written.append(changes)
+        return submit(changes)
+
+    monkeypatch.setattr(crowd.store, "submit", noted)
+    crowd.settle(*fellows)
+    assert written == []
+    fellows[0].subscribe("orders", "payments")
+    assert [len(changes) for changes in written] == [1]
+
+
+def test_members_work_while_they_cannot_be_kept(crowd: Crowd) -> None:
+    (first,) = crowd.joined("first")
+    crowd.store.failing = True
+    second = Fellow(crowd, "second")
+    second.join()
+    first.beat()
+    first.beat()
+    crowd.store.failing = False
+    second.beat()
+    assert len(first.owned) == len(second.owned) == 3
+    crowd.restart()
+    had = [index for _, indexes in standings(crowd).values() for index in indexes]
+    assert sorted(had) == ALL, "a partition that two were written down for is one's"
+
+
+def test_members_of_the_classic_protocol_go_on_too(crowd: Crowd) -> None:
+    (new,) = crowd.joined("new")
+    old = Old(crowd, "i")
+    old.join()
+    together(crowd, new, old)
+    before = standings(crowd)
+    crowd.restart()
+    old.heartbeat()
+    assert new.beat().assignment is None
+    old.heartbeat()
+    assert standings(crowd) == before
+    third = Fellow(crowd, "third")
+    third.join()
+    with pytest.raises(RebalanceInProgress):
+        old.heartbeat()
+    together(crowd, new, old, third)
+    assert {len(new.owned), len(old.owned), len(third.owned)} == {2}
+
+
+def test_members_of_the_classic_protocol_are_told_what_others_left_before(tmp_path: Path) -> None:
+    crowd = Crowd(str(tmp_path / "metadata"), group__consumer__migration__policy="upgrade")
+    (new,) = crowd.joined("new")
+    old, other = Old(crowd), Old(crowd)
+    old.join()
+    other.join()
+    together(crowd, new, old, other)
+    new.leave()
+    crowd.group.leave(other.member_id, None)
+    crowd.restart()
+    with pytest.raises(RebalanceInProgress):
+        old.heartbeat()
+    together(crowd, old)
+    assert len(old.owned) == 6
+    assert crowd.state() is GroupState.STABLE
+
+
+def test_of_a_group_that_has_become_a_classic_one_nothing_lasts(crowd: Crowd) -> None:
+    (new,) = crowd.joined("new")
+    Old(crowd).join()
+    assert len(crowd.broker.documents.of_kind(MEMBER_DOCUMENT)) == 2
+    new.leave()
+    crowd.runtime.run()
+    assert crowd.broker.groups.member_group(GROUP).kind is GroupKind.CLASSIC
+    assert not crowd.broker.documents.of_kind(MEMBER_DOCUMENT)
+    crowd.restart()
+    assert crowd.broker.groups.ids() == []
+
+
+def test_a_group_that_has_become_a_consumer_group_lasts_with_all_its_members(crowd: Crowd) -> None:
+    joined = crowd.broker.groups.join(GROUP, classic_joining()).result()
+    new = Fellow(crowd, "new")
+    new.join()
+    crowd.restart()
+    assert set(crowd.group.members) == {joined.member_id, "new"}
+
+
+def test_a_group_whose_members_have_all_left_is_none_any_more(crowd: Crowd) -> None:
+    for fellow in crowd.joined("first", "second"):
+        fellow.leave()
+    crowd.restart()
+    with pytest.raises(GroupNotFound):
+        crowd.broker.groups.consumer_group(GROUP)
+    assert Fellow(crowd, "first").join().epoch == 1
+
+
+def test_names_of_groups_and_members_are_not_mixed_up(crowd: Crowd) -> None:
+    for group_id, member_id in (("a/b", "c"), ("a", "b/c")):
+        heartbeat = Heartbeat(member_id=member_id, epoch=0, rebalance_timeout_ms=1, topics=frozenset({"orders"}))
+        crowd.wait(crowd.broker.groups.beat(group_id, heartbeat))
+    crowd.restart()
+    assert list(crowd.broker.groups.consumer_group("a/b").members) == ["c"]
+    assert list(crowd.broker.groups.consumer_group("a").members) == ["b/c"]
