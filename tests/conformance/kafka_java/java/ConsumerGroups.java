@@ -1,5 +1,6 @@
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -15,6 +16,7 @@ import org.apache.kafka.clients.admin.GroupListing;
 import org.apache.kafka.clients.admin.ListGroupsOptions;
 import org.apache.kafka.clients.admin.MemberToRemove;
 import org.apache.kafka.clients.admin.RemoveMembersFromConsumerGroupOptions;
+import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
@@ -229,8 +231,11 @@ final class ConsumerGroups {
     static void throughRestarts(Scenario s) throws Exception {
         String topic = s.topic("t", PARTITIONS);
         List<String> read = new ArrayList<>();
-        List<KafkaConsumer<String, String>> members = List.of(member(s, topic), member(s, topic));
+        List<TopicPartition> taken = new ArrayList<>();
+        List<KafkaConsumer<String, String>> members = List.of(member(s, Map.of()), member(s, Map.of()));
+        members.forEach(member -> member.subscribe(List.of(topic), noting(taken)));
         until(members, read, () -> sharedOut(members, PARTITIONS));
+        taken.clear();
         System.out.println("ready");
         try (KafkaProducer<String, String> producer = s.producer(Map.of("enable.idempotence", true))) {
             for (int round = 0; round < 5; round++) {
@@ -243,6 +248,21 @@ final class ConsumerGroups {
             }
         }
         until(members, read, () -> sharedOut(members, PARTITIONS));
+        Scenario.check(taken.isEmpty(), "the restarts took " + taken + " from members");
+        Scenario.check(read.size() == new TreeSet<>(read).size(), "some records were read twice");
         members.forEach(KafkaConsumer::close);
+    }
+
+    /** Notes the partitions that are taken from members, or lost by them. */
+    private static ConsumerRebalanceListener noting(List<TopicPartition> taken) {
+        return new ConsumerRebalanceListener() {
+            @Override
+            public void onPartitionsAssigned(Collection<TopicPartition> partitions) {}
+
+            @Override
+            public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
+                taken.addAll(partitions);
+            }
+        };
     }
 }
