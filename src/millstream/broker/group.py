@@ -38,7 +38,10 @@ _NEW_MEMBER_TIMEOUT_MS: Final = 5 * 60 * 1000
 
 @dataclass(slots=True)
 class Member:
-    """A member. `joining` and `syncing` hold its answers while it waits for them."""
+    """A member. `joining` and `syncing` hold its answers while it waits for them.
+
+    `is_to_sync` says that it has joined a generation, and has not asked for its assignment yet.
+    """
 
     id: str
     instance_id: str | None
@@ -52,6 +55,7 @@ class Member:
     joining: Pending[Joined] | None = None
     syncing: Pending[Assignment] | None = None
     is_new: bool = True
+    is_to_sync: bool = False
     deadline_ms: int = 0
     timer: Timer | None = field(default=None, repr=False)
 
@@ -132,6 +136,7 @@ class Group:
         if self.state is GroupState.PREPARING:
             raise RebalanceInProgress("the group is rebalancing")
         self._alive(member)
+        member.is_to_sync = False
         if self.state is GroupState.STABLE:
             return settled(self._assignment(member))
         if member.syncing is not None and not member.syncing.done:
@@ -142,7 +147,6 @@ class Group:
             for other in self.members.values():
                 other.assignment = assignments.get(other.id, b"")
             self.state = GroupState.STABLE
-            self._cancel_sync_timer()
             self._answer_syncs()
         return answer
 
@@ -353,8 +357,8 @@ class Group:
                 self._time_rebalance()
             self._maybe_complete_join()
             return
+        self._cancel_sync_timer()
         if self.state is GroupState.COMPLETING:
-            self._cancel_sync_timer()
             for member in self.members.values():
                 member.assignment = b""
                 syncing, member.syncing = member.syncing, None
@@ -409,7 +413,7 @@ class Group:
         self._await_syncs()
         for member in joined:
             answer, member.joining = member.joining, None
-            member.is_new = False
+            member.is_new, member.is_to_sync = False, True
             self._watch(member)
             assert answer is not None
             answer.resolve(self._joined(member))
@@ -425,8 +429,9 @@ class Group:
         generation = self.generation
 
         def give_up() -> None:
-            if self.generation == generation and self.state is GroupState.COMPLETING:
-                for member in [m for m in self.members.values() if m.syncing is None]:
+            self._sync_timer = None
+            if self.generation == generation and self.state in {GroupState.COMPLETING, GroupState.STABLE}:
+                for member in [m for m in self.members.values() if m.is_to_sync]:
                     if member.id in self.members:
                         self._remove(member, "it did not ask for its assignment in time")
 

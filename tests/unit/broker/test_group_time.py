@@ -134,6 +134,22 @@ def test_a_follower_that_waits_for_its_assignment_is_not_taken_for_dead(party: P
     assert waiting.result().content == follower.member_id.encode()
 
 
+def test_who_does_not_ask_for_its_assignment_is_removed_even_if_it_lives(party: Party) -> None:
+    """Otherwise nobody would read what the leader has given to it."""
+    leader, follower = party.stable(None, None)
+    again = party.join(leader.member_id)
+    party.join(follower.member_id)
+    party.sync(again.result())
+    assert party.state() is GroupState.STABLE
+    for _ in range(9):
+        party.pass_ms(REBALANCE_MS // 10)
+        for member_id in (leader.member_id, follower.member_id):
+            party.group.heartbeat(member_id, None, again.result().generation)
+    party.pass_ms(REBALANCE_MS // 10)
+    assert party.state() is GroupState.PREPARING
+    assert list(party.group.members) == [leader.member_id]
+
+
 def test_nobody_syncs(party: Party) -> None:
     party.stable(None, None, None, session_ms=10 * REBALANCE_MS)
     for member_id in list(party.group.members):
