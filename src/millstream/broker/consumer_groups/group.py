@@ -118,6 +118,7 @@ class ConsumerGroup:
         if known.id == heartbeat.member_id:
             # It was fenced, or did not get the answer when it joined: it says that it has nothing.
             self.roster.begin_anew(known)
+            self.roster.make_static(known, heartbeat.instance_id)
             return known
         if known.epoch != LEFT_EPOCH and known.classic is None:
             raise UnreleasedInstance(f"{heartbeat.instance_id} is the member {known.id}, which has not left")

@@ -121,17 +121,33 @@ class Roster:
         self._topics = self._existing()
         self.epoch += 1
         if not self.members:
-            self.empty_since_ms = self._environment.runtime.now_ms()
-            self._environment.topics.unwatch(self._look_at_topics)
+            self._nobody_is_left()
 
-    def clear(self) -> list[ConsumerMember]:
-        """Let all members go at once, without a new epoch; gives them."""
-        members = list(self.members.values())
-        epoch = self.epoch
-        for member in members:
-            self.remove(member)
-        self.epoch = epoch
-        return members
+    def make_static(self, member: ConsumerMember, instance_id: str | None) -> None:
+        """Let a member have a static id that is nobody else's, None for what it has."""
+        if instance_id not in {None, member.instance_id}:
+            if member.instance_id is not None:
+                del self._static[member.instance_id]
+            member.instance_id = instance_id
+            self.touched.add(member.id)
+        if instance_id is not None:
+            self._static[instance_id] = member
+
+    def clear(self) -> None:
+        """Let all members go at once, without a new epoch."""
+        if not self.members:
+            return
+        for member in self.members.values():
+            member.session.cancel()
+            member.progress.cancel()
+        self.touched.update(self.members)
+        for known in (self.members, self._static, self._owners, self._subscribers, self._topics):
+            known.clear()
+        self._nobody_is_left()
+
+    def _nobody_is_left(self) -> None:
+        self.empty_since_ms = self._environment.runtime.now_ms()
+        self._environment.topics.unwatch(self._look_at_topics)
 
     # Subscriptions
 

@@ -195,6 +195,24 @@ def test_an_instance_id_is_not_given_away(crowd: Crowd) -> None:
         crowd.group.depart("x", "nobody", for_a_while=False)
 
 
+def test_a_member_may_become_static(crowd: Crowd) -> None:
+    """Without that, it would be told again and again that nobody is known by its static id."""
+    (fellow,) = crowd.joined("m")
+    for instance_id in ("one", "two"):
+        fellow.instance_id = instance_id
+        heartbeat = Heartbeat(member_id="m", epoch=fellow.epoch, instance_id=instance_id, owned=fellow.owned)
+        with pytest.raises(UnknownMember):
+            fellow.say(heartbeat)
+        fellow.join()
+        assert fellow.say(heartbeat).assignment is None
+    fellow.leave(for_a_while=True)
+    again = Fellow(crowd, "n", "two")
+    again.join()
+    assert again.indexes == ALL
+    Fellow(crowd, "o", "one").join()
+    assert len(crowd.group.members) == 2
+
+
 def test_a_group_has_room_for_so_many() -> None:
     crowd = Crowd(group__consumer__max__size="1")
     static = Fellow(crowd, "one", "static")
