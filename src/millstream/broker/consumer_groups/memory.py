@@ -6,6 +6,7 @@ lasts. A target does not last: the assignors keep what members have, so that the
 before, or completes it.
 """
 
+import hashlib
 from base64 import b64decode, b64encode
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
@@ -69,7 +70,8 @@ class GroupMemory:
 
 
 def _key(group_id: str, member_id: str) -> str:
-    return f"{len(group_id)}/{group_id}/{member_id}"
+    # Clients choose both names, with whatever signs and as long as they like, and databases' keys take less.
+    return hashlib.sha256(f"{len(group_id)}/{group_id}/{member_id}".encode()).hexdigest()
 
 
 def _document(group_id: str, member: ConsumerMember) -> dict[str, Any]:

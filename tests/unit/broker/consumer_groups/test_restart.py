@@ -234,9 +234,11 @@ def test_a_group_whose_members_have_all_left_is_none_any_more(crowd: Crowd) -> N
 
 
 def test_names_of_groups_and_members_are_not_mixed_up(crowd: Crowd) -> None:
-    for group_id, member_id in (("a/b", "c"), ("a", "b/c")):
+    for group_id, member_id in (("a/b", "c"), ("a", "b/c"), ("odd", "\0" + "x" * 30_000)):
         heartbeat = Heartbeat(member_id=member_id, epoch=0, rebalance_timeout_ms=1, topics=frozenset({"orders"}))
         crowd.wait(crowd.broker.groups.beat(group_id, heartbeat))
+    assert max(len(key) for key in crowd.broker.documents.of_kind(MEMBER_DOCUMENT)) < 100
     crowd.restart()
+    assert crowd.broker.groups.consumer_group("odd").members
     assert list(crowd.broker.groups.consumer_group("a/b").members) == ["c"]
     assert list(crowd.broker.groups.consumer_group("a").members) == ["b/c"]
