@@ -37,7 +37,7 @@ def upgraded(
     read: list[tuple[Member, Subscription, frozenset[Place]]] = []
     for member in group.members.values():
         subscription = embedded.read_subscription(_metadata(group, member))
-        places = _assigned(embedded, environment, member)
+        places = _assigned(embedded, environment, group, member)
         if subscription is None or places is None:
             return None
         if not member.assignment and group.state is not GroupState.STABLE:
@@ -62,11 +62,13 @@ def _metadata(group: Group, member: Member) -> bytes:
     return member.metadata(group.protocol_name) or member.protocols[0].metadata
 
 
-def _assigned(embedded: EmbeddedProtocol, environment: GroupEnvironment, member: Member) -> frozenset[Place] | None:
+def _assigned(
+    embedded: EmbeddedProtocol, environment: GroupEnvironment, group: Group, member: Member
+) -> frozenset[Place] | None:
     """What a member was assigned; None if that cannot be read."""
     if not member.assignment:
         return frozenset()
-    assigned = embedded.read_assignment(member.assignment)
+    assigned = embedded.read_assignment(group.protocol_name, member.assignment)
     return None if assigned is None else environment.by_id(assigned)
 
 

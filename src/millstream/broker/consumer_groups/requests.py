@@ -119,8 +119,13 @@ class EmbeddedProtocol(Protocol):
     def read_subscription(self, metadata: bytes) -> Subscription | None:
         """What a member says of itself; None if that cannot be read."""
 
-    def read_assignment(self, content: bytes) -> frozenset[tuple[str, int]] | None:
-        """The partitions that a member was assigned; None if that cannot be read."""
+    def read_assignment(self, protocol_name: str | None, content: bytes) -> frozenset[tuple[str, int]] | None:
+        """The partitions that a member was assigned; None if that cannot be read, or is not all that it was told.
+
+        Args:
+            protocol_name: of the assignment protocol.
+            content: what the leader assigned.
+        """
 
     def write_assignment(self, metadata: bytes, partitions: Mapping[str, Sequence[int]]) -> bytes:
         """An assignment for a member.

@@ -7,10 +7,11 @@ Source: Apache Kafka, ConsumerProtocolAssignment.json.
 
 import struct
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from millstream.sessions.kafka.consumer_fields import ConsumerFields
 
-__all__ = ["decode_assignment", "encode_assignment"]
+__all__ = ["ConsumerAssignment", "decode_assignment", "encode_assignment"]
 
 _NO_USER_DATA = struct.pack(">i", -1)
 
@@ -30,11 +31,23 @@ def encode_assignment(partitions: Mapping[str, Sequence[int]], version: int = 0)
     return b"".join((*parts, _NO_USER_DATA))
 
 
-def decode_assignment(content: bytes) -> frozenset[tuple[str, int]] | None:
-    """The partitions in an assignment; None if it is not one."""
+class ConsumerAssignment(NamedTuple):
+    """An assignment.
+
+    Args:
+        partitions: the number of each with its topic.
+        has_user_data: whether the assignor tells its member more than that.
+    """
+
+    partitions: frozenset[tuple[str, int]]
+    has_user_data: bool
+
+
+def decode_assignment(content: bytes) -> ConsumerAssignment | None:
+    """An assignment; None if it is not one."""
     fields = ConsumerFields(content)
     try:
         fields.int16()
-        return fields.partitions()
+        return ConsumerAssignment(fields.partitions(), fields.bytes_follow())
     except (struct.error, UnicodeDecodeError, ValueError):
         return None

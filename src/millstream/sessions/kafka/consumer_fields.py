@@ -45,6 +45,10 @@ class ConsumerFields:
         if size != -1:
             self._take(size)
 
+    def bytes_follow(self) -> bool:
+        """Whether the next are bytes, and not empty, null or left out."""
+        return self._position < len(self._data) and self.int32() > 0
+
     def partitions(self) -> frozenset[tuple[str, int]]:
         """The next array of topics, each with an array of partitions."""
         found: set[tuple[str, int]] = set()

@@ -25,7 +25,7 @@ class TextProtocol:
         topics, owned = metadata.decode().split("/")
         return Subscription(frozenset(topics.split()), self._partitions(owned))
 
-    def read_assignment(self, content: bytes) -> frozenset[tuple[str, int]] | None:
+    def read_assignment(self, protocol_name: str | None, content: bytes) -> frozenset[tuple[str, int]] | None:
         """Partitions."""
         return None if content.startswith(b"?") else self._partitions(content.decode())
 

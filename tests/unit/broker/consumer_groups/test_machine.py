@@ -184,7 +184,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
             content = self.group.sync(client.member_id, None, joined.generation, None, None, {}).result().content
         except RebalanceInProgress:
             return
-        partitions = TextProtocol().read_assignment(content)
+        partitions = TextProtocol().read_assignment(None, content)
         assert partitions is not None
         client.owned = self.environment.by_id(partitions)
 

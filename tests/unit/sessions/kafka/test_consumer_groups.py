@@ -321,7 +321,11 @@ def test_what_consumers_of_the_classic_protocol_tell_each_other() -> None:
     protocol = ConsumerProtocol()
     written = protocol.write_assignment(told, {"orders": [0, 3]})
     assert written == encode_assignment({"orders": [0, 3]}, 3)
-    assert protocol.read_assignment(written) == frozenset({("orders", 0), ("orders", 3)})
+    assigned = frozenset({("orders", 0), ("orders", 3)})
+    assert protocol.read_assignment("custom", written) == assigned
+    more = written.removesuffix(struct.pack(">i", -1)) + struct.pack(">i3s", 3, b"abc")
+    assert protocol.read_assignment("cooperative-sticky", more) == assigned
+    assert protocol.read_assignment("stream", more) is None, "its members could not go on with partitions alone"
     assert protocol.read_subscription(first) == decode_subscription(first)
 
 
