@@ -161,6 +161,8 @@ class Roster:
         matched = member.matched if pattern is None else self._matched([pattern])[pattern]
         pattern = member.pattern if pattern is None else pattern
         before, former = member.subscribed, (member.topics, member.pattern.text, member.matched)
+        if pattern != member.pattern:
+            self.touched.add(member.id)
         member.topics, member.pattern, member.matched = topics, pattern, matched
         if former == (topics, pattern.text, matched) and self.epoch:
             return

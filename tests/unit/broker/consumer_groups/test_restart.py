@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from millstream.broker.any_group import GroupKind, GroupState
-from millstream.broker.consumer_groups import Heartbeat
+from millstream.broker.consumer_groups import Heartbeat, TopicPattern
 from millstream.broker.consumer_groups.memory import MEMBER_DOCUMENT
 from millstream.broker.errors import FencedEpoch, GroupNotFound, RebalanceInProgress, StaleEpoch, UnknownMember
 from millstream.model.pending import Pending
@@ -69,6 +69,15 @@ def test_all_that_members_said_lasts(crowd: Crowd) -> None:
     crowd.settle(patterned, again)
     assert len(patterned.owned) == 6
     assert crowd.state() is GroupState.STABLE
+
+
+def test_the_rights_of_who_said_a_pattern_last_last(crowd: Crowd) -> None:
+    fellow = Fellow(crowd, "m", topics=(), pattern="ers")
+    fellow.join()
+    again = TopicPattern("ers", "User:ada", "10.0.0.1")
+    fellow.say(Heartbeat(member_id="m", epoch=fellow.epoch, pattern=again))
+    crowd.restart()
+    assert crowd.group.members["m"].pattern == again
 
 
 def test_members_go_on_with_giving_up_and_waiting(crowd: Crowd) -> None:
