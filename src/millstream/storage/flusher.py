@@ -24,7 +24,6 @@ class _Round:
     def __init__(self) -> None:
         self.waiting: dict[PartitionLog, Pending[None]] = {}
         self.works: list[tuple[PartitionLog, Callable[[], None]]] = []
-        self.is_handed_over = False
         self._begun = False
         self._lock = Lock()
 
@@ -109,12 +108,11 @@ class GroupFlusher:
             self._timer = self._runtime.call_later(self._interval_s, self._tick)
 
     def forget(self, log: PartitionLog) -> None:
-        """Let nobody wait for a log any more: it goes away. Those who do are told that it failed."""
+        """Flush a log no more unless somebody asks for it: it goes away.
+
+        Who waits for it gets an answer as ever: what was written came before the deletion, which may fail yet.
+        """
         self._dirty.discard(log)
-        # Its work stays in the round: if the deletion fails, the log must not have missed a flush.
-        waiting = None if self._next is None or self._next.is_handed_over else self._next.waiting.pop(log, None)
-        if waiting is not None:
-            waiting.fail(LogFailed("the log is being deleted"))
 
     def stop(self) -> None:
         """Let no timer run any more."""
@@ -130,7 +128,6 @@ class GroupFlusher:
                 self.flush(log)
 
     def _start(self, round_: _Round) -> None:
-        round_.is_handed_over = True
         # What joins later may leave its log in the set; the flush by the interval is then one too many.
         self._dirty.difference_update(round_.waiting)
         done = self._runtime.run_blocking(FLUSH_LANE, lambda: round_.run(self._failed))
