@@ -79,6 +79,7 @@ class FramedConnection(asyncio.BufferedProtocol):
         self._flush_due = False
         self._closing = False
         self._stopping = False
+        self._ending: str | None = None
         self._holds = 0
         self.address = self.host = "?"
         self._local_host = ""
@@ -203,6 +204,7 @@ class FramedConnection(asyncio.BufferedProtocol):
             self._stopping
             or self._writing_paused
             or self._holds
+            or self._ending is not None
             or len(self._answers) >= ANSWERS_WAITING_MAX
             or self._ready_bytes >= WRITE_BUFFER_HIGH_BYTES
         )
@@ -261,6 +263,7 @@ class FramedConnection(asyncio.BufferedProtocol):
             out += answer
         if out:
             self._hand_over(out)
+        self._end_if_answered()
         self._go_on()
 
     def _hand_over(self, out: list[Buffer]) -> None:
@@ -309,6 +312,16 @@ class FramedConnection(asyncio.BufferedProtocol):
         """End the connection, with a line in the log."""
         if not self._closing:
             self._refuse(reason, [])
+
+    def end_answered(self, reason: str) -> None:
+        """Serve nothing any more, and end the connection once all answers that are due were written."""
+        if self._ending is None:
+            self._ending = reason
+            self._loop.call_soon(self._end_if_answered)
+
+    def _end_if_answered(self) -> None:
+        if self._ending is not None and not self._answers:
+            self.end(self._ending)
 
     def room_bytes(self) -> int:
         """Bytes that may still be queued for the peer; never negative."""

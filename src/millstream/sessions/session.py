@@ -71,6 +71,9 @@ class Peer(Protocol):
     def end(self, reason: str) -> None:
         """End the connection, once the peer has taken what was written to it, with a line in the log."""
 
+    def end_answered(self, reason: str) -> None:
+        """Serve nothing any more, and end the connection in the same way once all its answers were given."""
+
 
 class Session(Protocol):
     """Serves the frames of one connection. All of it runs on the loop's thread."""

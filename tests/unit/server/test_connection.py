@@ -541,6 +541,45 @@ async def test_a_held_connection_serves_nothing_until_every_hold_is_taken_back()
 
 
 @on_loop
+async def test_a_connection_that_ends_once_answered_serves_nothing_more_and_gives_every_answer() -> None:
+    peer = Peer()
+    waiting: Pending[list[Buffer]] = Pending()
+
+    def answer(content: bytes) -> Answer:
+        if content == CONTENTS[1]:
+            peer.connection.end_answered("it is not let in")
+            return [b"no"]
+        return waiting
+
+    peer.its_session.answer = answer
+    peer.send(STREAM)
+    await asyncio.sleep(0)
+    assert peer.its_session.frames == CONTENTS[:2]
+    assert not peer.transport.written
+    assert not peer.transport.closed
+    waiting.resolve([b"first "])
+    await asyncio.sleep(0)
+    assert peer.transport.written == b"first no"
+    assert peer.transport.closed
+
+
+@on_loop
+async def test_a_connection_whose_last_answer_is_there_ends_behind_it() -> None:
+    peer = Peer()
+
+    def answer(content: bytes) -> Answer:
+        peer.connection.end_answered("it is not let in")
+        return [b"no"]
+
+    peer.its_session.answer = answer
+    peer.send(STREAM)
+    assert peer.transport.written == b"no"
+    assert not peer.transport.closed
+    await asyncio.sleep(0)
+    assert (len(peer.its_session.frames), peer.transport.closed) == (1, True)
+
+
+@on_loop
 async def test_a_connection_that_was_recognised_begins_with_what_has_arrived() -> None:
     peer = Peer()
     frames = [bytes([65 + n % 26]) * 10 for n in range(3000)]

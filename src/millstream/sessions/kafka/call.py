@@ -53,6 +53,8 @@ class Client:
         endpoint: where its listener tells clients to connect.
         room_bytes: how much more may be queued for it to read.
         end: ends the connection, for a reason.
+        end_answered: the same, once it has all the answers that it is due.
+        hold: serves no more of its requests until `release`.
         waits: what waits for more data on its behalf.
         authentication: how far it has come to show who it is; None once it is let in.
         principal: who it is to ACLs, as TYPE:NAME.
@@ -62,6 +64,9 @@ class Client:
     endpoint: Endpoint
     room_bytes: Callable[[], int]
     end: Callable[[str], None]
+    end_answered: Callable[[str], None]
+    hold: Callable[[], None]
+    release: Callable[[], None]
     waits: set[Wait] = field(default_factory=set)
     authentication: Authentication | None = None
     principal: str = ANONYMOUS

@@ -20,7 +20,7 @@ def handle(
 ) -> SaslAuthenticateResponse | Pending[SaslAuthenticateResponse]:
     """Take a token of the mechanism that the handshake has chosen.
 
-    A client that fails is told so; the next request that it sends ends its connection.
+    A client that fails is told so, and let go.
     """
     client = call.client
     authentication = client.authentication
@@ -37,6 +37,7 @@ def handle(
     def refuse(error: MillstreamError) -> SaslAuthenticateResponse:
         authentication.ended = True
         _log.warning("authentication failed peer=%s reason=%s", client.host, error)
+        client.end_answered("it has not shown who it is")
         failed = isinstance(error, AuthenticationFailed | MalformedMessage)
         return SaslAuthenticateResponse(
             error_code=ErrorCode.SASL_AUTHENTICATION_FAILED if failed else ErrorCode.UNKNOWN_SERVER_ERROR,

@@ -4,6 +4,8 @@ After version 1 the tokens of the mechanism come in SaslAuthenticate requests; a
 behind its length, and are answered so.
 """
 
+from typing import Final
+
 from millstream.sessions.kafka.authentication import Authentication
 from millstream.sessions.kafka.call import Call
 from millstream.wire.kafka.error_codes import ErrorCode
@@ -11,9 +13,12 @@ from millstream.wire.kafka.messages.sasl_handshake import SaslHandshakeRequest, 
 
 __all__ = ["handle"]
 
+_NAME_SHOWN: Final = 100
+"""Characters of a mechanism's name that the log shows."""
+
 
 def handle(call: Call, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
-    """Begin to authenticate by a mechanism; tells which ones there are."""
+    """Begin to authenticate by a mechanism; who wants one that there is not is told which there are, and let go."""
     security = call.service.security
     response = SaslHandshakeResponse(mechanisms=list(security.offered))
     authentication = call.client.authentication
@@ -27,4 +32,5 @@ def handle(call: Call, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
         call.client.authentication = authentication
     else:
         response.error_code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
+        call.client.end_answered(f"there is no SASL mechanism {request.mechanism[:_NAME_SHOWN]!r} here")
     return response

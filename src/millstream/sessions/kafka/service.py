@@ -45,7 +45,7 @@ class KafkaService:
         endpoint = peer.endpoint("")
         if endpoint is None:
             raise RuntimeError("a connection came in on no listener")
-        client = Client(peer.host, endpoint, peer.room_bytes, peer.end)
+        client = Client(peer.host, endpoint, peer.room_bytes, peer.end, peer.end_answered, peer.hold, peer.release)
         certified_name = peer.certified_name
         if certified_name is not None:
             client.principal = f"User:{certified_name}"

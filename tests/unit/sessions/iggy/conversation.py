@@ -115,6 +115,9 @@ class Conversation:
     def end(self, reason: str) -> None:
         self.ended = reason
 
+    def end_answered(self, reason: str) -> None:
+        self.end(reason)
+
     # Requests
 
     def frame(self, command: Command, request: object) -> bytes:

@@ -48,12 +48,22 @@ class Conversation(SimulatedBroker):
     def connect(self) -> None:
         """Begin a new connection."""
         self.ended: list[str] = []
+        self.held = 0
         self.client = Client(
-            "127.0.0.1", Endpoint("broker.example", 9092), lambda: self.room_bytes, self.ended.append
+            "127.0.0.1",
+            Endpoint("broker.example", 9092),
+            lambda: self.room_bytes,
+            end=self.ended.append,
+            end_answered=self.ended.append,
+            hold=lambda: self._count_hold(1),
+            release=lambda: self._count_hold(-1),
         )
         if self.service.security.required:
             self.client.authentication = Authentication(self.service.security)
         self.session = KafkaSession(self.service, self.client)
+
+    def _count_hold(self, change: int) -> None:
+        self.held += change
 
     def send(self, api: Api, request: object, version: int | None = None) -> Pending[Any] | None:
         """Send a request, in the latest version by default.

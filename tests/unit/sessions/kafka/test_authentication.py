@@ -146,6 +146,8 @@ def test_a_mechanism_that_is_not_offered() -> None:
     for mechanism in ("PLAIN", "GSSAPI", "scram-sha-512", ""):
         answer = server.shake(mechanism)
         assert (answer.error_code, answer.mechanisms) == (ErrorCode.UNSUPPORTED_SASL_MECHANISM, ["SCRAM-SHA-512"])
+        assert server.ended == [f"there is no SASL mechanism {mechanism!r} here"]
+        server.connect()
     assert not server.scram("SCRAM-SHA-512").error_code
 
 

@@ -56,6 +56,9 @@ class FakePeer:
     def end(self, reason: str) -> None:
         self.ended.append(reason)
 
+    def end_answered(self, reason: str) -> None:
+        self.end(reason)
+
 
 class Conversation(SimulatedBroker):
     """One client of a simulated broker. Arguments as for `SimulatedBroker`."""

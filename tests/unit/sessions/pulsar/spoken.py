@@ -98,6 +98,9 @@ class Client:
         self.ended = reason
         self.session.close()
 
+    def end_answered(self, reason: str) -> None:
+        self.end(reason)
+
     # What a test does with it
 
     def tell(self, body: Message, payload: bytes = b"") -> None:
