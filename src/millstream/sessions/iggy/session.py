@@ -220,8 +220,8 @@ class IggySession:
         except (MillstreamError, OSError) as error:
             return refuse(error if isinstance(error, MillstreamError) else Refused(ErrorCode.ERROR, str(error)))
         if isinstance(outcome, Pending):
-            if entry.access is Access.LOGIN and not outcome.done:
-                # Who sends more behind a login wants it served as who has logged in.
+            if entry.in_turn and not outcome.done:
+                # Who sends more behind a login is somebody then; who sends to a topic behind its making finds it.
                 self._peer.hold()
                 outcome.when_done(lambda _: self._peer.release())
             return outcome.settle(answer, refuse)

@@ -45,20 +45,24 @@ class Entry:
         access: who may send it.
         missing_is_empty: whether an answer without content, in place of an error, says that there is no such thing;
             so from dialect B3 on.
+        in_turn: whether the requests behind one that waits are served after it. Not those whose effect is there at
+            once, and which wait for the disk alone.
     """
 
     command: Command
     handle: Callable[[Call, Any], Any]
     access: Access = Access.USER
     missing_is_empty: bool = False
+    in_turn: bool = True
 
 
 def _entry(code: int, handle: Callable[[Call, Any], Any], access: Access = Access.USER) -> Entry:
     command = BY_CODE[code]
-    return Entry(command, handle, access, code in _MISSING_IS_EMPTY)
+    return Entry(command, handle, access, code in _MISSING_IS_EMPTY, code not in _AT_ONCE)
 
 
 _MISSING_IS_EMPTY: Final = frozenset({21, 31, 120, 200, 300, 600})
+_AT_ONCE: Final = frozenset({101, 102, 121})
 
 ENTRIES: Final[Mapping[int, Entry]] = {
     entry.command.code: entry

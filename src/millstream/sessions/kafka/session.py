@@ -8,7 +8,7 @@ from millstream.model.pending import Pending
 from millstream.sessions.kafka.api_versions import answer as answer_api_versions
 from millstream.sessions.kafka.authentication import Authentication, Step
 from millstream.sessions.kafka.call import Call, Client, KafkaShared
-from millstream.sessions.kafka.table import HANDLERS
+from millstream.sessions.kafka.table import HANDLERS, Turn
 from millstream.sessions.session import Answer, Buffer
 from millstream.wire.kafka.api import API_VERSIONS_KEY, RequestHeader, read_request_header
 from millstream.wire.kafka.error_codes import ErrorCode
@@ -20,6 +20,9 @@ from millstream.wire.kafka.messages.sasl_handshake import SASL_HANDSHAKE
 __all__ = ["KafkaSession"]
 
 _LENGTH: Final = struct.Struct(">i")
+_KEY: Final = struct.Struct(">h")
+_KEY_END: Final = _LENGTH.size + _KEY.size
+_NO_KEY: Final = -1
 _UNKNOWN_REQUEST_BYTES_MAX: Final = 512 * 1024
 """Bytes of a request from a client that must show who it is and has not; as Apache Kafka has it."""
 _BEFORE_ADMISSION: Final = {API_VERSIONS_KEY, SASL_HANDSHAKE.key, SASL_AUTHENTICATE.key}
@@ -41,9 +44,12 @@ class KafkaSession:
         self._service = service
         self._client = client
         self._request_bytes_max = service.broker.settings.request_bytes_max
+        self._changing = 0
+        self._changing_key = _NO_KEY
+        self._holding = False
 
     def measure(self, buffer: memoryview) -> int:
-        """Bytes of the request at the start of a buffer, with its length; 0 if that is not there yet.
+        """Bytes of the request at the start of a buffer, with its length; 0 if it is not there yet, or not its turn.
 
         Raises:
             MalformedMessage: no request is that short, or none that long is taken.
@@ -57,6 +63,8 @@ class KafkaSession:
             least, most = 0 if authentication.tokens_are_bare else least, min(most, _UNKNOWN_REQUEST_BYTES_MAX)
         if not least <= length <= most:
             raise MalformedMessage(f"a request of {length} bytes")
+        if self._changing and self._waits_its_turn(buffer):
+            return 0
         return int(length) + _LENGTH.size
 
     def handle(self, frame: memoryview) -> Answer:
@@ -95,8 +103,28 @@ class KafkaSession:
         if outcome is None:
             return None
         if isinstance(outcome, Pending):
+            if handler.turn is not Turn.NONE and not outcome.done:
+                self._changing_key = header.api_key if handler.turn is Turn.OTHERS else _NO_KEY
+                self._changing += 1
+                outcome.when_done(self._changed)
             return outcome.then(lambda response: api.encode_response(version, header.correlation_id, response))
         return api.encode_response(version, header.correlation_id, outcome)
+
+    def _waits_its_turn(self, buffer: memoryview) -> bool:
+        """Whether the request at the start of a buffer is to be served after what those before it are changing."""
+        if len(buffer) < _KEY_END:
+            return True
+        if _KEY.unpack_from(buffer, _LENGTH.size)[0] == self._changing_key:
+            return False
+        self._holding = True
+        self._client.hold()
+        return True
+
+    def _changed(self, _: object) -> None:
+        self._changing -= 1
+        if self._holding and not self._changing:
+            self._holding = False
+            self._client.release()
 
     def _check_allowed(self, authentication: Authentication, api_key: int) -> None:
         """Check what a client asks for that has not shown who it is, where it must or has begun to."""
@@ -118,10 +146,14 @@ class KafkaSession:
 
         def refuse(error: MillstreamError) -> list[Buffer]:
             authentication.ended = True
-            self._client.end(f"authentication failed: {error}")
+            self._client.end_answered(f"authentication failed: {error}")
             return []
 
-        return authentication.step(token).settle(answer, refuse)
+        stepping = authentication.step(token)
+        if not stepping.done:
+            self._client.hold()
+            stepping.when_done(lambda _: self._client.release())
+        return stepping.settle(answer, refuse)
 
     def served(self) -> None:
         """Nothing is put off here."""

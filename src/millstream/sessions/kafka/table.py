@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Final
 
 from millstream.sessions.kafka import (
@@ -97,7 +98,7 @@ from millstream.wire.kafka.messages.sasl_handshake import SASL_HANDSHAKE
 from millstream.wire.kafka.messages.sync_group import SYNC_GROUP
 from millstream.wire.kafka.messages.txn_offset_commit import TXN_OFFSET_COMMIT
 
-__all__ = ["HANDLERS", "Handler"]
+__all__ = ["HANDLERS", "Handler", "Turn"]
 
 Handle = Callable[[Call, Any], Any]
 """Takes a call and a request; returns the response, one that is pending, or None for no answer."""
@@ -105,6 +106,14 @@ Handle = Callable[[Call, Any], Any]
 _REQUEST_BYTES_MAX: Final = 8 * 1024 * 1024
 """Bytes of a request that carries no batches. The largest of these, a leader's assignment for a group with tens of
 thousands of partitions, has some MiB; decoded, a request takes up to some forty times its bytes in memory."""
+
+
+class Turn(Enum):
+    """Which requests of a connection are served after one that is under way; all are answered after it."""
+
+    ALL = "all: they count on what it changes"
+    OTHERS = "those of other APIs: its own kind keep their order by themselves, and may lie together on the disk"
+    NONE = "none: a produce has its place at once, and what a fetch or a group waits for may stand behind it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +125,14 @@ class Handler:
         handle: serves a decoded request.
         advertised: the versions that clients are told of.
         request_bytes_max: bytes of a request at most, below the server's own limit; None for that limit.
+        turn: which of the requests behind one that is under way are served after it.
     """
 
     api: Api
     handle: Handle
     advertised: range
     request_bytes_max: int | None = _REQUEST_BYTES_MAX
+    turn: Turn = Turn.ALL
 
     @property
     def key(self) -> int:
@@ -129,8 +140,8 @@ class Handler:
         return self.api.key
 
 
-def _served(api: Api, handle: Handle) -> Handler:
-    return Handler(api, handle, api.versions)
+def _served(api: Api, handle: Handle, *, turn: Turn = Turn.ALL) -> Handler:
+    return Handler(api, handle, api.versions, turn=turn)
 
 
 def _table(*handlers: Handler) -> dict[int, Handler]:
@@ -138,17 +149,17 @@ def _table(*handlers: Handler) -> dict[int, Handler]:
 
 
 HANDLERS: Final[Mapping[int, Handler]] = _table(
-    Handler(PRODUCE, produce.handle, PRODUCE.versions, request_bytes_max=None),
-    _served(FETCH, fetch.handle),
+    Handler(PRODUCE, produce.handle, PRODUCE.versions, request_bytes_max=None, turn=Turn.NONE),
+    _served(FETCH, fetch.handle, turn=Turn.NONE),
     _served(LIST_OFFSETS, list_offsets.handle),
     _served(METADATA, metadata.handle),
-    _served(OFFSET_COMMIT, offset_commit.handle),
+    _served(OFFSET_COMMIT, offset_commit.handle, turn=Turn.OTHERS),
     _served(OFFSET_FETCH, offset_fetch.handle),
     _served(FIND_COORDINATOR, find_coordinator.handle),
-    _served(JOIN_GROUP, join_group.handle),
+    _served(JOIN_GROUP, join_group.handle, turn=Turn.NONE),
     _served(HEARTBEAT, heartbeat.handle),
     _served(LEAVE_GROUP, leave_group.handle),
-    _served(SYNC_GROUP, sync_group.handle),
+    _served(SYNC_GROUP, sync_group.handle, turn=Turn.NONE),
     _served(DESCRIBE_GROUPS, describe_groups.handle),
     _served(LIST_GROUPS, list_groups.handle),
     _served(SASL_HANDSHAKE, sasl_handshake.handle),
@@ -162,7 +173,7 @@ HANDLERS: Final[Mapping[int, Handler]] = _table(
     _served(ADD_PARTITIONS_TO_TXN, add_partitions_to_txn.handle),
     _served(ADD_OFFSETS_TO_TXN, add_offsets_to_txn.handle),
     _served(END_TXN, end_txn.handle),
-    _served(TXN_OFFSET_COMMIT, txn_offset_commit.handle),
+    _served(TXN_OFFSET_COMMIT, txn_offset_commit.handle, turn=Turn.OTHERS),
     _served(DESCRIBE_ACLS, describe_acls.handle),
     _served(CREATE_ACLS, create_acls.handle),
     _served(DELETE_ACLS, delete_acls.handle),

@@ -14,7 +14,8 @@ from millstream.wire.iggy.framing import EvictionReason, LongHeader, long_reques
 from millstream.wire.iggy.messages.groups import GroupRequest
 from millstream.wire.iggy.messages.streams import CreateStream
 from millstream.wire.iggy.messages.system import ClientRequest
-from tests.unit.sessions.iggy.conversation import IggyBroker
+from millstream.wire.iggy.messages.topics import CreateTopic
+from tests.unit.sessions.iggy.conversation import BY_NAME, IggyBroker
 
 DIALECTS = list(Dialect)
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
@@ -52,6 +53,21 @@ def test_clients_know_each_other(server: IggyBroker, dialect: Dialect) -> None:
         assert one.ask("GET_CLIENT", gone) is None
     else:
         assert one.refusal("GET_CLIENT", gone) == 100
+
+
+@every_dialect
+def test_requests_behind_a_change_wait_for_it(server: IggyBroker, dialect: Dialect) -> None:
+    client = server.connect(dialect)
+    command = BY_NAME["CREATE_STREAM"]
+    pending = client.give(client.frame(command, CreateStream(name="s1", stream_id=0)))
+    assert pending is not None
+    assert client.held == 1
+    server.wait(pending)
+    assert client.held == 0
+    client.ask("CREATE_TOPIC", CreateTopic(stream="s1", name="t1", partitions_count=1, topic_id=0))
+    client.put(b"value")
+    assert client.held == 0
+    assert {code for code, entry in ENTRIES.items() if not entry.in_turn} == {101, 102, 121}
 
 
 @every_dialect
