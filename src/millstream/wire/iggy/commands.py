@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from millstream.wire.iggy.dialects import Dialect
+from millstream.wire.iggy.documented import FORMS, read_documented
 from millstream.wire.iggy.layout import decode, encode
 from millstream.wire.iggy.messages import batches, groups, offsets, register, streams, system, topics, users
 
@@ -51,6 +52,10 @@ class Command:
 
     def decode_request(self, dialect: Dialect, payload: memoryview) -> Any:
         """Read a request. Raises Refused."""
+        if dialect is Dialect.A and self.request in FORMS:
+            found = read_documented(self.request, payload)
+            if found is not None:
+                return found
         return decode(self.request, dialect, payload)
 
     def encode_response(self, dialect: Dialect, response: object) -> bytearray:

@@ -25,6 +25,7 @@ import xxhash
 
 from millstream.wire.iggy import message_walk
 from millstream.wire.iggy.dialects import Dialect
+from millstream.wire.iggy.documented import with_headers
 from millstream.wire.iggy.error_codes import ErrorCode
 from millstream.wire.iggy.errors import Refused
 from millstream.wire.iggy.headers import check_headers
@@ -189,7 +190,13 @@ def take(request: SendMessages, dialect: Dialect, stamp: Stamp, random_bytes: Ca
     """
     layout = layout_of(dialect)
     if layout is Layout.PLAIN:
-        return _take_plain(request.messages, dialect, random_bytes)
+        try:
+            return _take_plain(request.messages, dialect, random_bytes)
+        except Refused:
+            documented = with_headers(request.messages) if dialect is Dialect.A else None
+            if documented is None:
+                raise
+            return _take_plain(documented, dialect, random_bytes)
     if not 1 <= request.count <= MESSAGES_MAX:
         code = ErrorCode.TOO_MANY_MESSAGES if request.count else ErrorCode.INVALID_MESSAGES_COUNT
         raise Refused(code, f"{request.count} messages")
