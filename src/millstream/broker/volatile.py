@@ -21,7 +21,7 @@ from millstream.broker.subscriptions.interface import (
     Subscribing,
     SubscriptionKind,
 )
-from millstream.broker.subscriptions.key_ring import AutoSplit, KeyRing, StickyRanges, ring_choice
+from millstream.broker.subscriptions.key_ring import AutoSplit, KeyRing, StickyRanges
 from millstream.broker.subscriptions.murmur3 import key_slot
 from millstream.broker.volatile_declarations import VolatileDeclarations
 from millstream.model.frame import FrameHeader, set_base_offset
@@ -224,13 +224,10 @@ class VolatileSubscription:
                 self._tell(consumer)
 
     def _single(self) -> VolatileConsumer:
-        """The consumer that all goes to: by priority, then as Failover shares partitions, or topics, out."""
+        """The consumer that all goes to: by priority, then as Failover shares partitions out."""
         ordered = sorted(self.consumers, key=lambda one: (one.priority, one.name, one.number))
         best = [one for one in ordered if one.priority == ordered[0].priority]
-        ring_key = best[0].request.ring_key
-        if not ring_key:
-            return best[self._index % len(best)]
-        return best[ring_choice([one.name for one in best], ring_key)]
+        return best[self._index % len(best)]
 
     def flowed(self, consumer: VolatileConsumer) -> None:
         """Tell a consumer of a Failover subscription whether it is active, once it shows that it is there."""

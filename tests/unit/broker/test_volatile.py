@@ -41,7 +41,6 @@ class Newsroom:
         *,
         priority: int = 0,
         key_shared: KeySharedPolicy | None = None,
-        ring_key: str = "",
     ) -> tuple[VolatileConsumer, NotedReceiver]:
         receiver = NotedReceiver()
         request = Subscribing(
@@ -50,7 +49,6 @@ class Newsroom:
             inspector=self.inspector,
             priority=priority,
             key_shared=key_shared or KeySharedPolicy(),
-            ring_key=ring_key,
         )
         consumer = self.topic.subscribe("s", request, receiver)
         consumer.flow(permits)
@@ -126,7 +124,7 @@ def test_failover_tells_who_is_active_and_goes_on_with_the_next() -> None:
     first.close()
     room.publish()
     assert (one.take(), two.take(), two.active) == ([0], [1], [False, True])
-    _, three = room.subscribe(SubscriptionKind.FAILOVER, "c", ring_key="news")
+    _, three = room.subscribe(SubscriptionKind.FAILOVER, "c")
     room.subscribe(SubscriptionKind.FAILOVER, "d", priority=-1)
     assert two.active[-1] is False
     assert three.active[-1] is False

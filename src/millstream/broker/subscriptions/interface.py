@@ -159,7 +159,6 @@ class Subscribing:
         priority: of the consumer, 0 is served first.
         epoch: of the consumer, given back with deliveries.
         key_shared: for KEY_SHARED.
-        ring_key: text by which Failover chooses a consumer, the topic's name; "" chooses by the partition's number.
         source: read instead of the log up to its horizon; EXCLUSIVE and FAILOVER only.
     """
 
@@ -172,7 +171,6 @@ class Subscribing:
     priority: int = 0
     epoch: int = 0
     key_shared: KeySharedPolicy = KeySharedPolicy()
-    ring_key: str = ""
     source: FrameSource | None = None
 
 

@@ -7,7 +7,7 @@ from millstream.broker.subscriptions.errors import KeyRangesTaken
 from millstream.broker.subscriptions.interface import KEY_SLOTS
 from millstream.broker.subscriptions.murmur3 import murmur3_32
 
-__all__ = ["NOBODY", "AutoSplit", "KeyRing", "StickyRanges", "ring_choice"]
+__all__ = ["NOBODY", "AutoSplit", "KeyRing", "StickyRanges"]
 
 NOBODY: Final = -1
 _POINTS: Final = 100
@@ -126,14 +126,3 @@ class StickyRanges:
     def ranges(self, number: int) -> tuple[tuple[int, int], ...]:
         """The slots of a consumer as (first, last)."""
         return tuple((first, last) for first, last, whose in self._ranges if whose == number)
-
-
-def ring_choice(names: list[str], key: str) -> int:
-    """Choose one of some names for a key by consistent hashing; returns its index."""
-    points = sorted(
-        (murmur3_32(f"{name}{n}".encode(errors="replace")), index)
-        for index, name in enumerate(names)
-        for n in range(_POINTS)
-    )
-    place = bisect_left(points, (murmur3_32(key.encode(errors="replace")), 0))
-    return points[place % len(points)][1]

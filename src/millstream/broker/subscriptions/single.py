@@ -9,7 +9,6 @@ from millstream.broker.subscriptions.consumer import Consumer
 from millstream.broker.subscriptions.dispatcher import Context, Dispatcher, acknowledge_records
 from millstream.broker.subscriptions.errors import ConsumerBusy
 from millstream.broker.subscriptions.interface import Delivery, Subscribing, SubscriptionKind
-from millstream.broker.subscriptions.key_ring import ring_choice
 from millstream.broker.subscriptions.ranges import OffsetRanges
 from millstream.model.runtime import Timer
 
@@ -76,15 +75,12 @@ class SingleDispatcher(Dispatcher):
                 self._tell(consumer)
 
     def _choice(self) -> Consumer | None:
-        """By priority, and among the best by the partition's number or by a ring over the name of the topic."""
+        """By priority; of the best, in the order of their names, the first, and each next for the next partition."""
         if not self._consumers:
             return None
         ordered = sorted(self._consumers, key=lambda one: (one.priority, one.name, one.number))
         best = [one for one in ordered if one.priority == ordered[0].priority]
-        ring_key = best[0].request.ring_key
-        if not ring_key:
-            return best[self.context.turns.partition.index % len(best)]
-        return best[ring_choice([one.name for one in best], ring_key)]
+        return best[self.context.turns.partition.index % len(best)]
 
     def _take_over(self, before: Consumer | None) -> None:
         """Begin with what the consumer before has not acknowledged, after a while if it may still do so."""

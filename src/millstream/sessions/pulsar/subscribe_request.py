@@ -10,7 +10,7 @@ from millstream.sessions.pulsar.errors import NotAllowed
 from millstream.sessions.pulsar.inspector import EntryInspector
 from millstream.sessions.pulsar.link import Link
 from millstream.sessions.pulsar.message_ids import ledger_id_of, place_of
-from millstream.sessions.pulsar.names import Place, topic_text
+from millstream.sessions.pulsar.names import Place
 from millstream.sessions.pulsar.translations import Where
 from millstream.wire.pulsar.pulsar_pb2 import CommandSubscribe, KeySharedMeta, KeySharedMode
 
@@ -75,7 +75,6 @@ def subscribing(link: Link, command: CommandSubscribe, place: Place) -> Subscrib
         priority=command.priority_level,
         epoch=command.consumer_epoch,
         key_shared=key_shared_policy(command.keySharedMeta),
-        ring_key=topic_text(topic.name) if place.shown < 0 else "",
         source=broker.compaction.view(topic, place.partition) if command.read_compacted else None,
     )
 

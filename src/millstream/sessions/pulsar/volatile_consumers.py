@@ -19,7 +19,7 @@ from millstream.sessions.pulsar.delivery import MessageEncoder
 from millstream.sessions.pulsar.errors import NotAllowed
 from millstream.sessions.pulsar.inspector import EntryInspector
 from millstream.sessions.pulsar.link import Link
-from millstream.sessions.pulsar.names import PulsarName, parse_name, topic_text
+from millstream.sessions.pulsar.names import PulsarName, parse_name
 from millstream.sessions.pulsar.remembered import Remembered
 from millstream.sessions.pulsar.schemas import check_consumer_schema, declared
 from millstream.sessions.pulsar.subscribe import check_consumer_count
@@ -200,7 +200,6 @@ def _request(link: Link, command: CommandSubscribe, name: PulsarName, topic: Vol
         priority=command.priority_level,
         epoch=command.consumer_epoch,
         key_shared=key_shared_policy(command.keySharedMeta),
-        ring_key=topic_text(name.topic, persistent=False) if name.partition is None else "",
     )
 
 

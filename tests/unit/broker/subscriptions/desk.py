@@ -98,7 +98,6 @@ class Details(TypedDict, total=False):
     priority: int
     epoch: int
     key_shared: KeySharedPolicy
-    ring_key: str
     source: FrameSource | None
 
 

@@ -180,14 +180,13 @@ def test_a_take_over_waits_for_acknowledgements_under_way() -> None:
     assert got.take() == [1, 2]
 
 
-def test_a_ring_chooses_for_topics_without_partitions() -> None:
-    chosen = set()
-    for key in ("t/one", "t/two", "t/three", "t/four", "t/five"):
-        desk = Desk()
-        consumers = [desk.subscribe(FAILOVER, name, permits=1, ring_key=key)[0] for name in "abc"]
-        (active,) = [consumer.name for consumer in consumers if consumer.active]
-        chosen.add(active)
-    assert len(chosen) > 1
+def test_the_first_by_name_is_active() -> None:
+    """As the specification has it: consumers are sorted by their names, and the first one is elected."""
+    desk = Desk()
+    (b, _), (c, _), (a, _) = (desk.subscribe(FAILOVER, name, permits=1) for name in ("b", "c", "a"))
+    assert (a.active, b.active, c.active) == (True, False, False)
+    a.close()
+    assert (b.active, c.active) == (True, False)
 
 
 def test_an_acknowledgement_of_a_frame_delivered_long_ago_asks_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
