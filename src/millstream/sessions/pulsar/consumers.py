@@ -1,6 +1,7 @@
 """The consumers of a connection: what stands between a client's number and a subscription's consumer."""
 
 import logging
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -23,8 +24,9 @@ _log = logging.getLogger(__name__)
 _TELLS_ACTIVE_FROM: Final = 12
 _TELLS_END_FROM: Final = 9
 """The first protocol versions in which a client knows ACTIVE_CONSUMER_CHANGE and REACHED_END_OF_TOPIC."""
-_SURVIVES_THE_END: Final = "Pulsar-Java"
-"""How the versions of those clients begin that do not close the connection at REACHED_END_OF_TOPIC."""
+_FALL_AT_THE_END: Final = re.compile(r"Pulsar-CPP|Pulsar[- ]Go|\d")
+"""How the versions of those clients begin that close the connection at REACHED_END_OF_TOPIC: C++, and with it Python
+and Node.js, and Go. Older ones of C++ show a bare number; those of Java then did so too, and go without."""
 
 
 class LinkedConsumer:
@@ -122,9 +124,9 @@ class LinkedConsumer:
             self.link.send(CommandActiveConsumerChange(consumer_id=self.number, is_active=active))
 
     def reached_end(self) -> None:
-        """Tell the client that nothing will ever come again, if it is one that takes this well."""
+        """Tell the client that nothing will ever come again, unless it is one that takes this for nonsense."""
         link = self.link
-        if link.protocol_version >= _TELLS_END_FROM and link.client_version.startswith(_SURVIVES_THE_END):
+        if link.protocol_version >= _TELLS_END_FROM and not _FALL_AT_THE_END.match(link.client_version):
             link.send(CommandReachedEndOfTopic(consumer_id=self.number))
 
     def closed(self, reason: CloseReason) -> None:
@@ -135,7 +137,7 @@ class LinkedConsumer:
         self.ready = False
         if link.consumers.get(self.number) is self:
             del link.consumers[self.number]
-            link.send(CommandCloseConsumer(consumer_id=self.number, request_id=NO_REQUEST))
+            link.write([link.tell_closed(CommandCloseConsumer(consumer_id=self.number, request_id=NO_REQUEST))])
 
 
 def find_consumer(link: Link, number: int) -> LinkedConsumer | None:

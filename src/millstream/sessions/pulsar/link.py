@@ -19,13 +19,24 @@ from millstream.sessions.pulsar.topic_watch import TopicWatch, Watcher
 from millstream.sessions.pulsar.translations import Translations
 from millstream.sessions.session import Buffer, Peer
 from millstream.wire.pulsar.frames import encode_command
-from millstream.wire.pulsar.pulsar_pb2 import CommandError, CommandPing, CommandProducer, FeatureFlags
+from millstream.wire.pulsar.pulsar_pb2 import (
+    CommandCloseConsumer,
+    CommandCloseProducer,
+    CommandError,
+    CommandPing,
+    CommandProducer,
+    FeatureFlags,
+)
 
-__all__ = ["KEEP_ALIVE_MS", "Attached", "Link", "PulsarShared"]
+__all__ = ["KEEP_ALIVE_MS", "PINGS_FROM", "Attached", "Link", "PulsarShared"]
 
 _log = logging.getLogger(__name__)
 KEEP_ALIVE_MS: Final = 30_000
 """Silence after which a peer is asked whether it is there, and then given up: the time that Apache Pulsar has."""
+PINGS_FROM: Final = 1
+"""The first protocol version whose clients know PING."""
+_CLOSES_FROM: Final = 5
+"""The first in which a client knows what it means that the broker closes a producer or a consumer."""
 _PROBE_S: Final = 5.0
 """Seconds for the holder of a name to show that it is there, when another connection wants the name; as there."""
 T = TypeVar("T")
@@ -139,11 +150,29 @@ class Link:
 
         pending.then(response).settle(tell, refuse).when_done(self._check)
 
+    def tell_closed(self, message: CommandCloseProducer | CommandCloseConsumer) -> bytes:
+        """The frame that tells the client that the broker has parted from a producer or a consumer.
+
+        Empty for a client that is too old to know of this: it loses its connection, once that is its turn.
+        """
+        if self.protocol_version >= _CLOSES_FROM:
+            return encode_command(message)
+
+        def end() -> None:
+            if not self.closed:
+                self.peer.end("it is too old to be told of what is closed")
+
+        self.broker.runtime.call_soon(end)
+        return b""
+
     def probe(self) -> Pending[bool]:
-        """Find out whether the peer is there: any frame of it says so. One that is silent loses its connection."""
+        """Find out whether the peer is there: any frame of it says so. One that is silent loses its connection.
+
+        A client that does not know PING counts as there, as long as its connection is.
+        """
         answer: Pending[bool] = Pending()
-        if self.closed:
-            answer.resolve(False)
+        if self.closed or self.protocol_version < PINGS_FROM:
+            answer.resolve(not self.closed)
             return answer
         self._probes.append(answer)
         if len(self._probes) == 1:

@@ -96,8 +96,8 @@ class LinkedProducer:
         if link.producers.get(self.number) is self:
             del link.producers[self.number]
             link.evicted(self.number)
-            closed = encode_command(CommandCloseProducer(producer_id=self.number, request_id=NO_REQUEST))
-            link.receipts.add(None, lambda: closed, lambda _: closed)
+            closed = CommandCloseProducer(producer_id=self.number, request_id=NO_REQUEST)
+            link.receipts.add(None, lambda: link.tell_closed(closed), lambda _: link.tell_closed(closed))
 
 
 def handle_producer(link: Link, command: CommandProducer) -> None:

@@ -21,7 +21,7 @@ from millstream.sessions.pulsar.producers import LinkedProducer
 from millstream.sessions.pulsar.transaction_ids import has_transaction, number_of
 from millstream.sessions.pulsar.volatile_producers import VolatileProducer, send_volatile
 from millstream.storage.errors import StorageError
-from millstream.wire.pulsar.entry import Entry, check_entry
+from millstream.wire.pulsar.entry import Entry, check_entry, split_broker_entry_metadata
 from millstream.wire.pulsar.errors import MalformedFrame
 from millstream.wire.pulsar.frames import encode_command
 from millstream.wire.pulsar.hot_commands import encode_send_receipt
@@ -52,6 +52,8 @@ def handle_send(link: Link, command: CommandSend, data: memoryview) -> None:
             return
         raise MalformedFrame(f"SEND for a producer {command.producer_id} that is not connected")
     try:
+        # What another broker may have put before the entry is not the client's to tell: this one makes its own.
+        _, data = split_broker_entry_metadata(data)
         if isinstance(linked, LinkedProducer):
             _store(link, linked, command, data, check_entry(data))
         else:

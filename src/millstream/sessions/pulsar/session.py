@@ -3,7 +3,7 @@
 from millstream.model.errors import MillstreamError
 from millstream.model.runtime import Timer
 from millstream.sessions.pulsar.connect import look_at_token
-from millstream.sessions.pulsar.link import KEEP_ALIVE_MS, Link, PulsarShared
+from millstream.sessions.pulsar.link import KEEP_ALIVE_MS, PINGS_FROM, Link, PulsarShared
 from millstream.sessions.pulsar.plain_runs import PlainRuns
 from millstream.sessions.pulsar.table import HANDLERS
 from millstream.sessions.session import Answer, Peer
@@ -103,9 +103,11 @@ class PulsarSession:
             if self._asked and self._link.peer.reading:  # else its answer may be waiting to be read
                 self._link.peer.end("it did not answer PING")
                 return
-            if self._link.protocol_version >= 0 and not self._asked:
+            version = self._link.protocol_version
+            if version >= PINGS_FROM and not self._asked:
                 self._link.send(CommandPing())
-            self._asked = True
+            # Who has not said CONNECT is given up without being asked; who does not know PING never is.
+            self._asked = version < 0 or version >= PINGS_FROM
             silent_ms = 0
         self._timer = self._runtime.call_later((KEEP_ALIVE_MS - silent_ms) / 1000, self._look)
 

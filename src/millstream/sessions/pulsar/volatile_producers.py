@@ -22,7 +22,6 @@ from millstream.sessions.pulsar.schemas import declared, register_producer_schem
 from millstream.sessions.pulsar.topics import check_creation
 from millstream.sessions.pulsar.transaction_ids import has_transaction
 from millstream.wire.pulsar.entry import check_entry
-from millstream.wire.pulsar.frames import encode_command
 from millstream.wire.pulsar.hot_commands import encode_send_receipt
 from millstream.wire.pulsar.pulsar_pb2 import (
     CommandCloseProducer,
@@ -80,8 +79,8 @@ class VolatileProducer:
         if link.producers.get(self.number) is self:
             del link.producers[self.number]
             link.evicted(self.number)
-            closed = encode_command(CommandCloseProducer(producer_id=self.number, request_id=NO_REQUEST))
-            link.receipts.add(None, lambda: closed, lambda _: closed)
+            closed = CommandCloseProducer(producer_id=self.number, request_id=NO_REQUEST)
+            link.receipts.add(None, lambda: link.tell_closed(closed), lambda _: link.tell_closed(closed))
 
 
 def enter_topic(link: Link, name: PulsarName, *, create: bool = True) -> VolatileTopic:

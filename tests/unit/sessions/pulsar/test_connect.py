@@ -5,11 +5,16 @@ import pytest
 from millstream.wire.pulsar.errors import FrameTooLarge, MalformedFrame
 from millstream.wire.pulsar.pulsar_pb2 import (
     CommandAuthResponse,
+    CommandCloseProducer,
     CommandConnect,
     CommandConnected,
     CommandLookupTopic,
     CommandPing,
     CommandPong,
+    CommandProducer,
+    CommandProducerSuccess,
+    ProducerAccessMode,
+    ServerError,
 )
 from tests.unit.sessions.pulsar.spoken import Client, Conversation
 
@@ -67,6 +72,41 @@ def test_a_silent_peer_is_asked_and_then_given_up(there: Conversation) -> None:
     assert [type(one) for one in client.taken()] == [CommandPing]
     there.pass_ms(30_000)
     assert client.ended == "it did not answer PING"
+
+
+def test_a_client_of_version_0_knows_no_ping_and_is_not_asked(there: Conversation) -> None:
+    client = there.client(0)
+    client.produce(producer_name="p")
+    client.taken()
+    there.pass_ms(600_000)
+    assert (client.taken(), client.ended) == ([], "")
+    # Whoever wants its name is told that it is there.
+    wanted = CommandProducer(topic="orders", producer_id=1, request_id=1, producer_name="p")
+    assert there.client().refused(wanted).error == ServerError.ProducerBusy
+    assert client.taken() == []
+
+
+def test_who_never_says_connect_is_given_up_unasked(there: Conversation) -> None:
+    client = Client(there)
+    there.pass_ms(60_000)
+    assert (client.taken(), client.ended) == ([], "it did not answer PING")
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_clients_before_version_5_are_not_told_what_the_broker_closes(there: Conversation, version: int) -> None:
+    """They do not know of it, and lose their connection."""
+    client = there.client(version)
+    client.produce()
+    client.taken()
+    there.client().ask(
+        CommandProducer(
+            topic="orders", producer_id=1, request_id=1, producer_access_mode=ProducerAccessMode.ExclusiveWithFencing
+        ),
+        CommandProducerSuccess,
+    )
+    there.runtime.run()
+    assert [type(one) for one in client.taken()] == ([CommandCloseProducer] if version >= 5 else [])
+    assert bool(client.ended) == (version < 5)
 
 
 def test_a_peer_that_is_not_read_from_cannot_answer(there: Conversation) -> None:

@@ -72,7 +72,15 @@ def test_old_clients_are_not_told_what_they_do_not_know(broker: ConsumingConvers
 
 @pytest.mark.parametrize(
     ("client_version", "told"),
-    [("Pulsar-Java-v4.0.1", True), ("Pulsar-CPP-v4.2.0", False), ("Pulsar Go 0.9.0", False)],
+    [
+        ("Pulsar-Java-v4.0.1", True),
+        ("Pulsar-Client-Java-v1.15.2", True),
+        ("by hand", True),
+        ("Pulsar-CPP-v4.2.0", False),
+        ("Pulsar-Go-v0.19.0", False),
+        ("Pulsar Go 0.9.0", False),
+        ("2.8.1", False),
+    ],
 )
 def test_the_end_is_told_to_those_that_survive_it(
     broker: ConsumingConversation, client_version: str, told: bool
@@ -86,6 +94,15 @@ def test_the_end_is_told_to_those_that_survive_it(
     assert client.commands() == []
     client.ack(arrival.id)
     assert [type(command) for command in client.commands()] == ([CommandReachedEndOfTopic] if told else [])
+
+
+def test_a_client_before_version_5_loses_its_connection_with_its_consumer(broker: ConsumingConversation) -> None:
+    client = broker.consumer(version=4)
+    client.subscribe()
+    client.flow()
+    broker.wait(broker.broker.delete_topic(broker.topic()))
+    assert client.commands() == []
+    assert client.ended
 
 
 def test_deleting_the_topic_closes_its_consumers(broker: ConsumingConversation) -> None:
