@@ -237,6 +237,38 @@ def test_strategies_and_offsets(client: Connection, place: bytes) -> None:
     assert client.refused(POLL_MESSAGES, consumer(1) + place + u32(9) + b"\1" + u64(0) + u32(1) + b"\0") == 3007
 
 
+def header(key: bytes, kind: int, value: bytes) -> bytes:
+    return u32(len(key)) + key + bytes((kind,)) + u32(len(value)) + value
+
+
+def test_headers(client: Connection, place: bytes) -> None:
+    """Of every kind, of any length; the values of all together may have 100 KiB, whatever is around them."""
+
+    def send(*blocks: bytes) -> tuple[int, bytes]:
+        messages = b"".join(bytes(16) + u32(len(block)) + block + u32(1) + b"x" for block in blocks)
+        client.write(SEND_MESSAGES, place + to_partition(1) + messages)
+        return client.answer()
+
+    every = b"".join(header(b"kind-%d" % kind, kind, b"v") for kind in range(1, 16))
+    assert send(every) == (0, b"")
+    assert every in client.ask(POLL_MESSAGES, consumer(1) + place + u32(1) + b"\3" + u64(0) + u32(1) + b"\0")
+    assert send(header(b"k" * 255, 1, b"v" * 255)) == (0, b"")
+    many = [header(b"k" * 60, 2, b"v" * 100)] * 1024
+    assert send(*many) == (0, b"")
+    assert send(*many, header(b"k", 2, b"v"))[0] == 4017
+    assert send(b"".join(many) + header(b"k", 2, b"v"))[0] == 4017
+    for damaged, status in (
+        (header(b"k", 0, b"v"), 3),
+        (header(b"k", 16, b"v"), 3),
+        (header(b"", 1, b"v"), 4018),
+        (header(b"k" * 256, 1, b"v"), 4018),
+        (header(b"\xff", 1, b"v"), 4018),
+        (header(b"k", 1, b""), 4019),
+        (header(b"k", 1, b"v" * 256), 4019),
+    ):
+        assert send(damaged)[0] == status
+
+
 def test_groups(client: Connection, place: bytes) -> None:
     for payload in (b"a", b"b"):
         client.ask(SEND_MESSAGES, place + BALANCED + message(payload))
@@ -247,6 +279,8 @@ def test_groups(client: Connection, place: bytes) -> None:
     assert client.ask(JOIN_GROUP, place + u32(9)) == b""
     me = client.ask(GET_ME)
     member = me[:4]
+    stream = client.ask(GET_STREAM, place[:-6])[:4]
+    assert me[-16:] == u32(1) + stream + u32(1) + u32(9), "groups: stream, topic and group, as clients read them"
     assert client.ask(GET_GROUP, place + u32(9)) == u32(9) + u32(2) + u32(1) + member + u32(2) + u32(1) + u32(2)
     assert client.ask(GET_GROUPS, place) == u32(9) + u32(2) + u32(1)
     found = [payload for _ in range(2) for payload in client.poll(place, NEXT, who=consumer(9, kind=2), commit=b"\1")]

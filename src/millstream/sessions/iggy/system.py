@@ -132,7 +132,7 @@ def _details(call: Call, client: Client) -> ClientDetails:
         topic = call.broker.topics.by_id(group.topic_id)
         if topic is not None:
             stream = streams.stream_of(topic)
-            groups.append(ClientGroup.of(stream.number, streams.number_of(topic), group.number))
+            groups.append(ClientGroup(stream=stream.number, topic=streams.number_of(topic), group=group.number))
     info = _info(client)
     info.groups_count = len(groups)
     return ClientDetails(client=info, groups=groups)

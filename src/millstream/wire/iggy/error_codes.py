@@ -113,6 +113,7 @@ _DIALECT_A: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.INVALID_IDENTIFIER: 3,
     ErrorCode.INVALID_UTF8: 4,
     ErrorCode.INVALID_NUMBER_ENCODING: 4,
+    ErrorCode.INVALID_HEADER_KIND: 3,
     ErrorCode.NOT_CONNECTED: 51,
     ErrorCode.INVALID_PARTITIONS_COUNT: 2015,
     ErrorCode.CONSUMER_GROUP_NAME_NOT_FOUND: 5000,

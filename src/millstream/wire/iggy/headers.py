@@ -7,7 +7,7 @@ each repeated to the end. Keys and values have 1 to 255 bytes.
 """
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -64,12 +64,15 @@ def read_headers(block: memoryview, *, kinded_keys: bool) -> list[UserHeader]:
 
     Args:
         block: the headers and nothing else.
-        kinded_keys: whether keys have a kind, as from dialect C3 on.
+        kinded_keys: whether keys have a kind, as from dialect C3 on; without one they are text.
 
     Raises:
         Refused: INVALID_HEADER_KEY, INVALID_HEADER_VALUE or INVALID_HEADER_KIND.
     """
-    headers = []
+    return list(_headers(block, kinded_keys=kinded_keys))
+
+
+def _headers(block: memoryview, *, kinded_keys: bool) -> Iterator[UserHeader]:
     position, end = 0, len(block)
     key_kind = int(HeaderKind.STRING)
     code = ErrorCode.INVALID_HEADER_KEY
@@ -93,16 +96,37 @@ def read_headers(block: memoryview, *, kinded_keys: bool) -> list[UserHeader]:
                 raise Refused(code, f"a header's value of {length} bytes")
             if not (1 <= kind <= _KINDS_MAX and 1 <= key_kind <= _KINDS_MAX):
                 raise Refused(ErrorCode.INVALID_HEADER_KIND, f"a header of kind {key_kind}, {kind}")
-            headers.append(UserHeader(key, bytes(block[position : position + length]), kind, key_kind))
+            yield UserHeader(key, bytes(block[position : position + length]), kind, key_kind)
             position += length
     except struct.error:
         raise Refused(code, "the headers of a message are cut off") from None
-    return headers
 
 
-def check_headers(block: memoryview, *, kinded_keys: bool) -> None:
-    """Check a block of headers before it is kept; raises as `read_headers`."""
-    read_headers(block, kinded_keys=kinded_keys)
+def check_headers(block: memoryview, *, kinded_keys: bool, value_bytes_max: int | None = None) -> int:
+    """Check a block of headers before it is kept; raises as `read_headers`.
+
+    Args:
+        block, kinded_keys: as there.
+        value_bytes_max: bytes of all values together; None for no bound.
+
+    Returns:
+        Bytes of all values together.
+
+    Raises:
+        Refused: TOO_BIG_USER_HEADERS too; INVALID_HEADER_KEY for a key without a kind that is not UTF-8: a client
+            would get none of the messages that come with it.
+    """
+    value_bytes = 0
+    for header in _headers(block, kinded_keys=kinded_keys):
+        value_bytes += len(header.value)
+        if value_bytes_max is not None and value_bytes > value_bytes_max:
+            raise Refused(ErrorCode.TOO_BIG_USER_HEADERS, f"values of headers with more than {value_bytes_max} bytes")
+        if not kinded_keys and not header.key.isascii():
+            try:
+                header.key.decode()
+            except UnicodeDecodeError:
+                raise Refused(ErrorCode.INVALID_HEADER_KEY, "a header's key is not UTF-8") from None
+    return value_bytes
 
 
 def write_headers(headers: Iterable[UserHeader], *, kinded_keys: bool) -> bytes:

@@ -220,13 +220,14 @@ def _take_plain(messages: memoryview, dialect: Dialect, random_bytes: Callable[[
             nameless.append(position)
         (headers,) = _U32.unpack_from(messages, position + 16)
         position += 20
-        headers_bytes = headers_bytes + headers if in_all else headers
-        if headers_bytes > HEADERS_BYTES_MAX:
-            raise Refused(ErrorCode.TOO_BIG_USER_HEADERS, f"headers of {headers_bytes} bytes")
+        if headers > HEADERS_BYTES_MAX and not in_all:
+            raise Refused(ErrorCode.TOO_BIG_USER_HEADERS, f"headers of {headers} bytes")
         if headers > end - position - _U32.size:
             raise Refused(ErrorCode.INVALID_MESSAGE_PAYLOAD_LENGTH, "a message is cut off")
         if headers:
-            check_headers(messages[position : position + headers], kinded_keys=False)
+            values_max = HEADERS_BYTES_MAX - headers_bytes if in_all else None
+            block = messages[position : position + headers]
+            headers_bytes += check_headers(block, kinded_keys=False, value_bytes_max=values_max)
         (payload,) = _U32.unpack_from(messages, position + headers)
         position += headers + _U32.size + payload
         payload_bytes = payload_bytes + payload if in_all else payload

@@ -7,7 +7,8 @@ from millstream.wire.iggy.dialects import Dialect
 __all__ = ["HEADERS_BYTES_MAX", "MESSAGES_MAX", "NAME_BYTES_MAX", "payload_bytes_max"]
 
 HEADERS_BYTES_MAX: Final = 100 * 1024
-"""Bytes of the headers of one message, and in dialect A of one request: the protocol's own bound."""
+"""Bytes of the headers of one message, and in dialect A of the values of all headers of one request: the protocol's
+own bound."""
 _PAYLOAD_BYTES_MAX: Final = 64_000_000
 """Bytes of the payload of one message: the protocol's own bound."""
 _PAYLOAD_BYTES_MAX_A: Final = 10 * 1024 * 1024

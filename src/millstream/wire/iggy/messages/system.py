@@ -60,18 +60,12 @@ class ClientInfo:
 
 @message
 class ClientGroup:
-    """A group of a client; dialect A has the numbers in the opposite order."""
+    """A group of a client. So every client reads it; the server of dialect A's time wrote the numbers in the opposite
+    order, and its clients showed them so."""
 
-    group_a: int = field(ID, until=Dialect.A, default=0)
-    topic_a: int = field(ID, until=Dialect.A, default=0)
     stream: int = field(ID)
-    topic: int = field(ID, since=Dialect.B1, default=0)
-    group: int = field(ID, since=Dialect.B1, default=0)
-
-    @classmethod
-    def of(cls, stream: int, topic: int, group: int) -> "ClientGroup":
-        """The entry of a group, for whatever dialect."""
-        return cls(group_a=group, topic_a=topic, stream=stream, topic=topic, group=group)
+    topic: int = field(ID)
+    group: int = field(ID)
 
 
 @message
