@@ -121,24 +121,36 @@ def check_headers(block: memoryview, *, kinded_keys: bool, value_bytes_max: int 
         value_bytes += len(header.value)
         if value_bytes_max is not None and value_bytes > value_bytes_max:
             raise Refused(ErrorCode.TOO_BIG_USER_HEADERS, f"values of headers with more than {value_bytes_max} bytes")
-        if not kinded_keys and not header.key.isascii():
-            try:
-                header.key.decode()
-            except UnicodeDecodeError:
-                raise Refused(ErrorCode.INVALID_HEADER_KEY, "a header's key is not UTF-8") from None
+        if not kinded_keys and not _is_text(header.key):
+            raise Refused(ErrorCode.INVALID_HEADER_KEY, "a header's key is not UTF-8")
     return value_bytes
 
 
 def write_headers(headers: Iterable[UserHeader], *, kinded_keys: bool) -> bytes:
-    """A block of headers. Without kinds of keys, keys of other kinds than text go as they are."""
+    """A block of headers.
+
+    Without kinds of keys, keys are text: others go as their bytes where those are UTF-8, and else in hexadecimal. A
+    header whose key would be too long so is left out.
+    """
     parts = []
     for header in headers:
         if kinded_keys:
-            parts.append(_KINDED_KEY.pack(header.key_kind, len(header.key)))
+            parts += [_KINDED_KEY.pack(header.key_kind, len(header.key)), header.key]
         else:
-            parts.append(_PLAIN_KEY.pack(len(header.key)))
-        parts += [header.key, _VALUE.pack(header.kind, len(header.value)), header.value]
+            key = header.key if _is_text(header.key) else header.key.hex().encode()
+            if len(key) > PART_BYTES_MAX:
+                continue
+            parts += [_PLAIN_KEY.pack(len(key)), key]
+        parts += [_VALUE.pack(header.kind, len(header.value)), header.value]
     return b"".join(parts)
+
+
+def _is_text(key: bytes) -> bool:
+    """Whether a key is UTF-8."""
+    try:
+        return key.isascii() or bool(key.decode())
+    except UnicodeDecodeError:
+        return False
 
 
 class _Headers:

@@ -47,3 +47,25 @@ def test_what_is_refused(header: UserHeader, code: int) -> None:
     with pytest.raises(Refused) as refusal:
         read_headers(memoryview(write_headers([header], kinded_keys=True)), kinded_keys=True)
     assert refusal.value.code == code
+
+
+def test_keys_that_are_no_text_where_all_keys_are() -> None:
+    """Clients that know only text fail at a whole poll if a key is not UTF-8."""
+    headers = [
+        UserHeader(b"\xff\x01", b"a", key_kind=HeaderKind.RAW),
+        UserHeader("ключ".encode(), b"b", key_kind=HeaderKind.RAW),
+        UserHeader(b"\xff" * 127, b"c", key_kind=HeaderKind.RAW),
+        UserHeader(b"\xff" * 128, b"d", key_kind=HeaderKind.RAW),
+    ]
+    block = memoryview(write_headers(headers, kinded_keys=False))
+    assert check_headers(block, kinded_keys=False) == 3
+    found = [(one.key, one.value) for one in read_headers(block, kinded_keys=False)]
+    assert found == [(b"ff01", b"a"), ("ключ".encode(), b"b"), (b"ff" * 127, b"c")]
+
+
+def test_a_key_that_is_no_text_is_refused_where_all_keys_are() -> None:
+    block = memoryview(b"\x01\0\0\0\xff\x01\x01\0\0\0v")
+    assert read_headers(block, kinded_keys=False)
+    with pytest.raises(Refused) as refusal:
+        check_headers(block, kinded_keys=False)
+    assert refusal.value.code == 4018
