@@ -46,8 +46,7 @@ def handle(call: Call, request: PollMessages) -> list[Buffer]:
     if reader is None:  # a member of a group without a partition
         return [_HEAD.pack(call.dialect.first_id, 0, 0)]
     partition = reader.partition
-    log = partition.log
-    start = _start(call, request, reader, log)
+    start = _start(call, request, reader)
     first_id = call.dialect.first_id
     current = max(partition.stable_offset - 1, 0)
     if start is None or start >= partition.stable_offset:
@@ -62,8 +61,10 @@ def handle(call: Call, request: PollMessages) -> list[Buffer]:
     return [_HEAD.pack(partition.index + first_id, current, found.count), *found.buffers]
 
 
-def _start(call: Call, request: PollMessages, reader: Reader, log: PartitionLog) -> int | None:
+def _start(call: Call, request: PollMessages, reader: Reader) -> int | None:
     """The offset to begin at; None if there is nothing to be had."""
+    partition = reader.partition
+    log = partition.log
     match request.strategy:
         case Strategy.OFFSET:
             return max(request.value, log.start_offset)
@@ -72,7 +73,7 @@ def _start(call: Call, request: PollMessages, reader: Reader, log: PartitionLog)
         case Strategy.FIRST:
             return log.start_offset
         case Strategy.LAST:
-            return max(log.end_offset - request.count, log.start_offset)
+            return max(partition.stable_offset - request.count, log.start_offset)
         case Strategy.NEXT:
             return max(reader.next_offset(call), log.start_offset)
     raise Refused(ErrorCode.INVALID_COMMAND, f"there is no polling strategy {request.strategy}")

@@ -6,6 +6,7 @@ from millstream.wire.iggy.dialects import Dialect
 from millstream.wire.iggy.messages.batches import Strategy
 from tests.support.batches import batch
 from tests.unit.broker.simulated_broker import append
+from tests.unit.broker.transactions.bank import transactional
 from tests.unit.sessions.iggy.conversation import IggyBroker
 
 
@@ -43,3 +44,22 @@ def test_many_small_batches_are_polled_in_parts(dialect: Dialect) -> None:
             assert 0 < len(messages) <= count
             found += [(one["offset"], one["payload"]) for one in messages]
         assert found == list(enumerate(values))
+
+
+def test_the_last_messages_are_the_last_that_may_be_read() -> None:
+    """Of those behind an undecided transaction nobody knows yet."""
+    server = IggyBroker()
+    topic = server.create("orders")
+    partition = topic.partitions[0]
+    for number in range(3):
+        append(partition, batch(b"%d" % number))
+    transactions = server.broker.transactions
+    number = server.wait(transactions.begin(60_000))
+    server.wait(transactions.add_partitions(number, [(topic, 0)]))
+    base_offset = append(partition, transactional(number)).base_offset
+    transactions.wrote(number, partition, base_offset, base_offset + 1)
+    append(partition, batch(b"behind"))
+    assert (partition.stable_offset, partition.log.end_offset) == (3, 5)
+    client = server.connect(Dialect.A)
+    _, messages = client.poll(stream="default", topic="orders", strategy=Strategy.LAST, count=2)
+    assert [one["payload"] for one in messages] == [b"1", b"2"]
