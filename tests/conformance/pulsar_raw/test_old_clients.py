@@ -2,6 +2,7 @@
 
 import re
 import time
+import zlib
 from collections.abc import Callable
 
 import pytest
@@ -21,6 +22,8 @@ from millstream.wire.pulsar.pulsar_pb2 import (
     CommandSendReceipt,
     CommandSuccess,
     CommandUnsubscribe,
+    Property,
+    SingleMessageMetadata,
 )
 from tests.conformance.pulsar_raw.conftest import Connect
 from tests.conformance.pulsar_raw.connection import Connection, entry
@@ -84,6 +87,49 @@ def test_the_conversation_of_version_1(connect: Connect, topic: str) -> None:
     # The same topic by the names of today.
     assert connect().values(topic, 3) == [b"0", b"1", b"2"]
     assert connect().values(f"persistent://public/default/{topic}", 3, 2) == [b"0", b"1", b"2"]
+
+
+@pytest.mark.parametrize("version", range(4))
+def test_who_knows_no_batches_gets_their_messages_one_by_one(connect: Connect, topic: str, version: int) -> None:
+    new, old = connect(), connect(version)
+    new.produce(topic)
+    singles = [
+        SingleMessageMetadata(payload_size=1, partition_key=b"k", properties=[Property(key=b"a", value=b"b")]),
+        SingleMessageMetadata(payload_size=0, null_value=True, event_time=7),
+        SingleMessageMetadata(payload_size=1, sequence_id=12),
+    ]
+    contents = [b"x", b"", b"z"]
+    payload = b""
+    for single, content in zip(singles, contents, strict=True):
+        head = single.SerializeToString()
+        payload += len(head).to_bytes(4) + head + content
+    packed = zlib.compress(payload)
+    new.send(entry(packed, 5, num_messages_in_batch=3, compression=2, uncompressed_size=len(payload)), 5)
+    new.send(entry(b"alone", 13), 13)
+    expected = [
+        entry(b"x", 5, checksum=False, partition_key=b"k", properties=[Property(key=b"a", value=b"b")]),
+        entry(b"", 6, checksum=False, null_value=True, event_time=7),
+        entry(b"z", 12, checksum=False),
+        entry(b"alone", 13, checksum=False),
+    ]
+    old.subscribe(topic)
+    old.tell(CommandFlow(consumer_id=1, messagePermits=10))
+    messages = [old.take() for _ in range(4)]
+    assert [received for _, received in messages] == expected
+    ids = [message.message_id for message, _ in messages if isinstance(message, CommandMessage)]
+    assert [one.entryId for one in ids] == [0, 1, 2, 3]
+    old.tell(CommandAck(consumer_id=1, ack_type=CommandAck.Individual, message_id=[ids[0]]))
+    old.tell(CommandAck(consumer_id=1, ack_type=CommandAck.Individual, message_id=[ids[2]]))
+    if version >= 2:
+        old.tell(CommandRedeliverUnacknowledgedMessages(consumer_id=1))
+        old.tell(CommandFlow(consumer_id=1, messagePermits=10))
+        assert [old.receive(CommandMessage).message_id.entryId for _ in range(2)] == [1, 3]
+    old.tell(CommandAck(consumer_id=1, ack_type=CommandAck.Cumulative, message_id=[ids[3]]))
+    old.ask(CommandCloseConsumer(consumer_id=1, request_id=7), CommandSuccess)
+    old.subscribe(topic)
+    old.tell(CommandFlow(consumer_id=1, messagePermits=10))
+    new.send(entry(b"next", 14), 14)
+    assert old.receive(CommandMessage).message_id.entryId == 4
 
 
 def test_four_part_names_are_looked_up(connect: Connect, topic: str) -> None:

@@ -12,7 +12,7 @@ sent as an entry of their own.
 Source: Pulsar binary protocol specification 3.0, "Message"; broker entry metadata, PIP-70.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, NamedTuple
@@ -22,6 +22,7 @@ from millstream.model.frame import HEADER_BYTES, FrameHeader, Magic
 from millstream.model.frame_span import FRAME_BYTES_MAX
 from millstream.sessions.pulsar.entry_tail import entry_tail
 from millstream.sessions.pulsar.remembered import Part, Remembered
+from millstream.sessions.pulsar.single_entries import single_entries
 from millstream.sessions.pulsar.translations import Piece, Translations, Where
 from millstream.sessions.session import Buffer
 from millstream.wire.pulsar.ack_set import encode_ack_set, open_messages
@@ -61,6 +62,7 @@ class MessageEncoder:
         translations: of frames that other protocols wrote.
         source: what it reads instead of the log, if anything.
         strips_checksum: whether the client knows no checksums.
+        splits_batches: whether it knows no batches.
         broker_metadata: whether it is to be told when the broker took an entry, and its index.
         tells_epoch: whether it has given an epoch, to be given back.
         keeps_ids: whether it looks at message ids to leave out what came before one.
@@ -73,6 +75,7 @@ class MessageEncoder:
     translations: Translations
     source: FrameSource | None
     strips_checksum: bool
+    splits_batches: bool
     broker_metadata: bool
     tells_epoch: bool
     keeps_ids: bool
@@ -92,7 +95,7 @@ class MessageEncoder:
         if heads is None or heads.epoch != told_epoch:
             heads = self._heads = MessageHeads(self.consumer_id, self.ledger_id, self.shown, told_epoch)
         head_of, append = heads.head, encoded.buffers.append
-        plain = not (self.strips_checksum or self.broker_metadata or self.source is not None)
+        plain = not (self.strips_checksum or self.splits_batches or self.broker_metadata or self.source is not None)
         runs: dict[int, EntryRun] | None = None
         run_offset = run_end = -1
         all_small = False
@@ -126,6 +129,8 @@ class MessageEncoder:
         header = delivery.header
         base_offset, frame_count = header.base_offset, header.last_offset_delta + 1
         pieces = self._pieces(header, delivery.frame)
+        if self.splits_batches:
+            pieces = tuple(single for piece in pieces for single in _apart(piece))
         if not pieces:
             encoded.empty.append((base_offset, None, frame_count))
         for piece in pieces:
@@ -186,6 +191,20 @@ class MessageEncoder:
         except InvalidEntry:
             return None
         return Piece(offset, piece.message_count - start, memoryview(data)) if data is not None else None
+
+
+def _apart(piece: Piece) -> Iterator[Piece]:
+    """The messages of a batch, each as an entry; any other entry as it is."""
+    try:
+        singles = single_entries(read_entry(piece.data))
+    except InvalidEntry:
+        singles = None
+    if singles is None:
+        yield piece
+        return
+    for index, data in enumerate(singles):
+        is_open = data is not None and (piece.open is None or piece.open >> index & 1)
+        yield Piece(piece.first_offset + index, 1, memoryview(data or b""), None if is_open else 0)
 
 
 def _small_frames(deliveries: Sequence[Delivery]) -> list[memoryview]:

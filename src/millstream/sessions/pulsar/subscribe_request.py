@@ -27,6 +27,8 @@ _NAME_BYTES_MAX: Final = 1024
 """Bytes of the name of a subscription or a consumer: more than any user wants, and little enough to keep for each."""
 _KEY_RANGES_MAX: Final = 1024
 """Ranges of keys that one consumer may ask for."""
+_BATCHES_FROM: Final = 4
+"""The first protocol version whose clients know batches."""
 _CHECKSUMS_FROM: Final = 11
 """The first protocol version whose clients all make sense of checksums."""
 _BROKER_METADATA_FROM: Final = 18
@@ -112,6 +114,7 @@ def message_encoder(
         translations=link.shared.translations,
         source=source,
         strips_checksum=version < _CHECKSUMS_FROM,
+        splits_batches=version < _BATCHES_FROM,
         broker_metadata=(
             link.shared.broker_entry_metadata
             and version >= _BROKER_METADATA_FROM

@@ -18,6 +18,8 @@ from millstream.wire.pulsar.pulsar_pb2 import (
     EncryptionKeys,
     MessageMetadata,
 )
+from tests.support.batches import batch
+from tests.unit.broker.simulated_broker import append
 from tests.unit.sessions.pulsar.conversation import (
     ConsumingClient,
     ConsumingConversation,
@@ -348,3 +350,16 @@ def test_an_encrypted_batch_has_no_tail() -> None:
     metadata.CopyFrom(whole.metadata)
     metadata.encryption_keys.append(EncryptionKeys(key="k", value=b"v"))
     assert entry_tail(read_entry(memoryview(encode_entry(metadata, whole.payload))), 1) is None
+
+
+def test_a_batch_of_another_protocol_for_a_client_that_knows_none(broker: ConsumingConversation) -> None:
+    append(broker.topic().partitions[0], batch(b"value", 3))
+    client = broker.consumer(version=3)
+    client.subscribe()
+    client.flow()
+    arrivals = client.arrivals()
+    assert [(one.entry_id, one.values) for one in arrivals] == [(n, [b"value"]) for n in range(3)]
+    assert not any(read_entry(memoryview(one.entry)).is_batch for one in arrivals)
+    client.ack(arrivals[1].id)
+    client.ack(arrivals[0].id)
+    assert broker.position() == 2
