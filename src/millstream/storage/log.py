@@ -100,6 +100,7 @@ class PartitionLog:
         for segment in segments:
             self.encodings |= segment.encodings
         self._names_unsynced = True
+        self._names_lost: OSError | None = None
         self._loaded: list[Segment] = []
         self._sealing: list[tuple[Segment, bytes]] = []
         self._flushing: deque[list[Segment]] = deque()
@@ -274,12 +275,27 @@ class PartitionLog:
                 segment.file.sync()
             active.sync()
             if names:
-                self._files.sync_directory(self.directory)
+                self.sync_names_work()
             # Last, because an index may fail to be written: that must not take the error of the names with it.
             for segment, producers in sealed:
                 segment.write_index(producers)
 
         return work
+
+    def sync_names_work(self) -> None:
+        """Put the names in the directory on the disk; in any lane.
+
+        Raises:
+            OSError: they are not, and from then on every call says so: what the system could not write it may have
+                dropped, so that a second attempt, in whatever lane, would succeed, and lie.
+        """
+        if self._names_lost is not None:
+            raise self._names_lost
+        try:
+            self._files.sync_directory(self.directory)
+        except OSError as error:
+            self._names_lost = error
+            raise
 
     def flushed(self) -> None:
         """Close the files of the segments that the flush has sealed. On the loop's thread."""
@@ -403,10 +419,16 @@ class PartitionLog:
         self.start_offset = max(self.start_offset, self._segments[0].base_offset)
         return out
 
+    def check_follow(self, segments: list[Segment]) -> None:
+        """Raises ValueError unless some segments are the log's, and follow each other."""
+        place = self._segments.index(segments[0])
+        if self._segments[place : place + len(segments)] != segments:
+            raise ValueError(f"not segments of {self.directory} that follow each other")
+
     def replace_segments(self, old: list[Segment], new: Segment) -> None:
-        """Let one sealed segment take the place of some that follow each other; it has the same offsets."""
+        """Let one sealed segment take the place of some that follow each other (`check_follow`), whose offsets it
+        has."""
         place = self._segments.index(old[0])
-        assert self._segments[place : place + len(old)] == old, "segments that follow each other"
         self._segments[place : place + len(old)] = [new]
         self._bases[place : place + len(old)] = [new.base_offset]
         self._loaded = [segment for segment in self._loaded if segment not in old]

@@ -11,11 +11,17 @@ What a crash finds is the old segments or the new one, whole:
 
 A crash before 3 leaves a draft, which a start removes; one after it leaves segments that the new one covers, which a
 start removes as well. Only 3 runs on the loop's thread, so that no reader ever sees a file with another's index.
+
+If the names cannot be made to last, it is not known under which of them what is found after a loss of power, and no
+second attempt would tell: the log fails, as after a flush that failed. What was replaced is then not removed, and the
+new segment not let go of, until the next start finds one or the other.
 """
 
+import logging
 from typing import Final
 
 from millstream.model.frame import read_frame_header
+from millstream.storage.errors import LogFailed
 from millstream.storage.files import Buffer, File, Files
 from millstream.storage.index import SegmentIndex, decode_index
 from millstream.storage.log import PartitionLog
@@ -23,6 +29,7 @@ from millstream.storage.segment import Segment, segment_name
 
 __all__ = ["SegmentDraft"]
 
+_log = logging.getLogger(__name__)
 _ENDING: Final = ".log.new"
 _POSITION_MAX: Final = 2**32 - 1
 """Where a frame may begin in a file: the index has 32 bits for it."""
@@ -89,7 +96,7 @@ class SegmentDraft:
         self._due, self.due_bytes = [], 0
 
     def prepare_work(self) -> None:
-        """Put the draft on the disk, and take the old index away. Raises OSError, DiskFull."""
+        """Put the draft on the disk, and take the old index away. Raises OSError, DiskFull, LogFailed."""
         self.write_work()
         assert self._file is not None
         if self._index.next_offset != self._old[-1].next_offset:
@@ -102,39 +109,57 @@ class SegmentDraft:
         # Held open so that the space is given back later, off the loop: for a large file that takes its time.
         self._replaced = self._files.open(self._old[0].log_path)
         self._files.remove(self._old[0].index_path)
-        self._files.sync_directory(self._log.directory)
+        self._sync_names()
+
+    def _sync_names(self) -> None:
+        try:
+            self._log.sync_names_work()
+        except OSError as error:
+            raise LogFailed(f"names could not be put on the disk: {error.strerror}") from None
 
     def replace(self) -> None:
         """Let the draft be the segment. Raises OSError, and then nothing has changed."""
         first = self._old[0]
-        self._files.rename(self._path, first.log_path)
         new = Segment(self._files, self._log.directory, self._index, first.created_ms)
         new.pinned = True
+        self._log.check_follow(self._old)
+        self._files.rename(self._path, first.log_path)
+        # From here on the file is another, and what is known of it must be so too: nothing below may fail.
+        self._new = new
+        self._log.replace_segments(self._old, new)
         for segment in self._old:
             segment.close()
-        self._log.replace_segments(self._old, new)
-        self._new = new
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether it is the segment, and cannot be taken back."""
+        return self._new is not None
 
     def finish_work(self) -> None:
-        """Make the replacement last, and remove what was replaced. Raises OSError, and then nothing was removed."""
+        """Make the replacement last, and remove what was replaced. Raises LogFailed, and then nothing was removed."""
         assert self._replaced is not None
         assert self._new is not None
         self._replaced.close()
         self._replaced = None
-        self._files.sync_directory(self._log.directory)
+        self._sync_names()
         for segment in self._old[1:]:
-            segment.remove_files()
+            try:
+                segment.remove_files()
+            except OSError as error:
+                # They are in nobody's way, and the next start removes what the new one covers.
+                _log.warning("files of a segment stay file=%s reason=%s", segment.log_path, error)
         if self._producers is not None:
             self._new.write_index(self._producers)
 
     def finish(self) -> None:
-        """The end, after `finish_work` or after an error of it."""
+        """The end, after `finish_work`."""
         assert self._new is not None
         self._new.pinned = False
         self._new.drop_index()
 
     def discard_work(self) -> None:
         """Take everything back, in place of `replace` and what follows it. Raises OSError, DiskFull."""
+        assert self._new is None, "what was put in its place cannot be taken back"
         self.close()
         if self._replaced is not None:
             self._replaced.close()
