@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from millstream.wire.pulsar.ack_set import open_messages
 from millstream.wire.pulsar.entry import (
     check_entry,
-    compact_entry,
     encode_entry,
     read_entry,
     read_messages,
@@ -21,6 +20,7 @@ from millstream.wire.pulsar.pulsar_pb2 import MessageMetadata
 from millstream.wire.pulsar.records import build_entry, entry_records
 from millstream.wire.pulsar.sticky_key import sticky_key
 from millstream.wire.pulsar.stored_frame import build_frame
+from tests.support.compacted_entries import compact_entry
 
 CAPTURES = sorted((Path(__file__).parents[1] / "golden/pulsar").glob("*.toml"))
 FRAMES = [bytes.fromhex(tomllib.loads(path.read_text())["hex"]) for path in CAPTURES]

@@ -9,19 +9,21 @@ The run goes on in small steps between the work of others; files are written off
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
+from functools import partial
 from typing import Final, NamedTuple
 from uuid import UUID
 
 from millstream.broker.documents import Documents
 from millstream.broker.errors import BrokerError, UnknownTopic
-from millstream.broker.keyed_frames import Buffer, FrameRecords, short_key, steps_of
+from millstream.broker.keyed_frames import SLICE_RECORDS, Buffer, FrameRecords, OpenFrame, short_key, steps_of
 from millstream.broker.partition import Partition
+from millstream.broker.steps import Steps, take_steps
 from millstream.broker.topics import Topic
-from millstream.model.errors import IoFailed, MillstreamError
+from millstream.model.errors import MillstreamError
 from millstream.model.frame import Attributes, FrameHeader, read_frame_header
-from millstream.model.pending import Pending, settled
+from millstream.model.pending import Pending
 from millstream.model.runtime import Runtime
 from millstream.storage.compacted import SUFFIX, CompactedDamaged, CompactedFile, CompactedWriter
 from millstream.storage.directory import DataDirectory
@@ -39,9 +41,9 @@ _log = logging.getLogger(__name__)
 COMPACTION_DOCUMENT: Final = "compaction"
 LANE: Final = "compaction"
 _STEP_BYTES: Final = 64 * 1024
-"""Bytes of frames that one step reads: some milliseconds, in which everyone else waits."""
-_STEP_RECORDS: Final = 10_000
-"""Records in the frames of one step, unless one frame has more: a few KB may unpack to a million of them."""
+"""Bytes of frames that are read at a time, or one frame, if that is larger."""
+_SHARE: Final = 0.5
+"""Of the loop's time, at most: somebody has asked for it, and may be waiting."""
 _WRITE_BYTES: Final = 1024 * 1024
 _RUN_BYTES: Final = 4
 
@@ -290,19 +292,33 @@ class _Run:
         self._latest: dict[bytes, int] = {}
         self._due: list[Framed] = []
         self._due_bytes = 0
-        self._done: Pending[int] = Pending()
 
     def start(self) -> Pending[int]:
-        """Begin; resolves with the horizon."""
-        self._walk(self._chunks(), self._learn, lambda: self._walk(self._chunks(), self._sift, self._finish))
-        return self._done
+        """Begin; resolves with the horizon. Fails with UnknownTopic, StorageError, IoFailed."""
+        done = take_steps(self._runtime, LANE, self._steps(), lambda: False, share=_SHARE)
+        return done.settle(lambda horizon: horizon, _raise)
+
+    def _steps(self) -> Steps[int]:
+        for take in (self._learn, self._sift):
+            for data in self._chunks():
+                for header, frame in self._visible(data):
+                    opened = yield from self._records.open(header, frame)
+                    if opened is not None:
+                        yield from take(header, frame, opened)
+                if self._due_bytes >= _WRITE_BYTES:
+                    yield self._write()
+                yield None
+        if self._due:
+            yield self._write()
+        yield partial(self._writer.finish, self._horizon)
+        return self._horizon
 
     def _chunks(self) -> Iterator[memoryview]:
         """All that is to be compacted, whole frames at a time."""
         offset, before, log = 0, self._before, self._partition.log
         while before is not None and offset < before.horizon:
             data, offset = before.read(offset, _STEP_BYTES)
-            yield from steps_of(data, _STEP_RECORDS)
+            yield from steps_of(data, SLICE_RECORDS)
         while offset < self._horizon:
             if self._partition.deleted:
                 raise UnknownTopic("the topic is being deleted")
@@ -310,35 +326,7 @@ class _Run:
             if behind <= offset:
                 return
             offset = behind
-            yield from steps_of(data, _STEP_RECORDS)
-
-    def _walk(
-        self,
-        chunks: Iterator[memoryview],
-        take: Callable[[Iterable[tuple[FrameHeader, memoryview]]], None],
-        behind: Callable[[], None],
-    ) -> None:
-        """Take the chunks one by one, each in a step of its own."""
-
-        def step() -> None:
-            try:
-                data = next(chunks, None)
-                if data is None:
-                    behind()
-                    return
-                take(self._visible(data))
-            except (MillstreamError, OSError) as error:
-                self._fail(error)
-                return
-            if self._due_bytes < _WRITE_BYTES:
-                self._runtime.call_soon(step)
-            else:
-                self._write().settle(lambda _: step(), self._fail)
-
-        self._runtime.call_soon(step)
-
-    def _fail(self, error: MillstreamError | OSError) -> None:
-        self._done.fail(error if isinstance(error, MillstreamError) else IoFailed(str(error)))
+            yield from steps_of(data, SLICE_RECORDS)
 
     def _visible(self, data: memoryview) -> Iterator[tuple[FrameHeader, memoryview]]:
         """The frames of a chunk that are for readers."""
@@ -348,14 +336,16 @@ class _Run:
             frame = data[position : position + header.size]
             position += header.size
             hidden = header.attributes & Attributes.CONTROL or self._partition.is_aborted(header.base_offset)
-            if header.base_offset < self._horizon and not hidden:
+            if header.base_offset < self._horizon and header.record_count and not hidden:
                 yield header, frame
 
-    def _learn(self, frames: Iterable[tuple[FrameHeader, memoryview]]) -> None:
+    def _learn(self, header: FrameHeader, frame: memoryview, opened: OpenFrame) -> Steps[None]:
         """Note the last offset of each key."""
         latest = self._latest
-        for header, frame in frames:
-            for place, key, deletes in self._records.keys(header, frame):
+        for number, records in enumerate(opened.records()):
+            if number:
+                yield None
+            for place, key, deletes in records:
                 if key is None:
                     continue
                 if deletes:
@@ -363,28 +353,26 @@ class _Run:
                 else:
                     latest[short_key(key)] = header.base_offset + place
 
-    def _sift(self, frames: Iterable[tuple[FrameHeader, memoryview]]) -> None:
+    def _sift(self, header: FrameHeader, frame: memoryview, opened: OpenFrame) -> Steps[None]:
         """Keep what is the last of its key, or has none."""
-        latest = self._latest
-        for header, frame in frames:
-            found = self._records.keys(header, frame)
-            base_offset = header.base_offset
-            kept = {
-                index for index, key, _ in found if key is None or latest.get(short_key(key)) == base_offset + index
-            }
-            if not kept:
-                continue
-            left = self._records.keep(header, frame, kept) if len(kept) < len(found) else None
+        latest, base_offset, found = self._latest, header.base_offset, 0
+        stays = bytearray(header.last_offset_delta + 1)
+        for number, records in enumerate(opened.records()):
+            if number:
+                yield None
+            found += len(records)
+            for index, key, _ in records:
+                stays[index] = key is None or latest.get(short_key(key)) == base_offset + index
+        count = stays.count(1)
+        if count:
+            left = (yield from opened.left(stays, None)) if count < found else None
             self._due.append((header, frame if left is None else left))
             self._due_bytes += len(self._due[-1][1])
 
-    def _write(self) -> Pending[None]:
+    def _write(self) -> Callable[[], None]:
         due, self._due, self._due_bytes = self._due, [], 0
-        return self._runtime.run_blocking(LANE, lambda: self._writer.write(due))
+        return lambda: self._writer.write(due)
 
-    def _finish(self) -> None:
-        def make_whole() -> Pending[None]:
-            return self._runtime.run_blocking(LANE, lambda: self._writer.finish(self._horizon))
 
-        written = self._write() if self._due else settled(None)
-        written.chain(lambda _: make_whole()).settle(lambda _: self._done.resolve(self._horizon), self._fail)
+def _raise(error: MillstreamError) -> int:
+    raise error

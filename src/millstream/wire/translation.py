@@ -9,7 +9,7 @@ nothing is compiled, goes by way of `Record`, frame by frame, one object for eac
 the tests hold them to; but for Kafka, whose batches may hold what several frames do.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Final, Protocol, TypeVar
@@ -27,17 +27,17 @@ from millstream.wire.kafka.records import place_batch
 __all__ = [
     "KAFKA_BATCH",
     "Form",
-    "batch_of",
     "first_frames",
     "kafka_batch",
     "read_records",
     "read_table",
     "translate",
+    "walk_records",
 ]
 
 T = TypeVar("T")
-Reader = Callable[[memoryview], Sequence[Record]]
-"""Takes one whole frame apart.
+Reader = Callable[[memoryview], Iterator[Record]]
+"""Takes one whole frame apart, record by record.
 
 Its records have their offsets in the log, in order. Records that are nobody's to read (a mark of a transaction, a
 part of a message that is not the last) are left out. Raises WireError, CompressionError.
@@ -48,19 +48,19 @@ CompressionError."""
 
 READERS: Final[Mapping[int, tuple[tuple[str, str], tuple[str, str]]]] = {
     Magic.KAFKA_V2: (
-        ("millstream.wire.kafka.records", "read_frame"),
+        ("millstream.wire.kafka.records", "walk_frame"),
         ("millstream.wire.kafka.record_tables", "read_table"),
     ),
     Magic.IGGY_BATCH: (
-        ("millstream.wire.iggy.stored", "read_frame"),
+        ("millstream.wire.iggy.stored", "walk_frame"),
         ("millstream.wire.iggy.message_tables", "read_table"),
     ),
     Magic.KAFKA07_SET: (
-        ("millstream.wire.kafka07.frames", "read_records"),
+        ("millstream.wire.kafka07.frames", "walk_records"),
         ("millstream.wire.kafka07.message_tables", "read_table"),
     ),
     Magic.PULSAR_ENTRY: (
-        ("millstream.wire.pulsar.records", "read_records"),
+        ("millstream.wire.pulsar.records", "walk_records"),
         ("millstream.wire.pulsar.message_tables", "read_table"),
     ),
 }
@@ -75,16 +75,21 @@ def _readers(magic: int) -> tuple[Reader, TableReader]:
     return reader, table_reader
 
 
-def read_records(frame: memoryview) -> Sequence[Record]:
+def walk_records(frame: memoryview) -> Iterator[Record]:
     """The records of a frame, whoever wrote it.
 
     Args:
         frame: one whole frame of the log.
 
     Raises:
-        WireError, CompressionError: the body is not what its writer's protocol makes.
+        WireError, CompressionError: the body is not what its writer's protocol makes, which may be seen late.
     """
     return _readers(frame[16])[0](frame)
+
+
+def read_records(frame: memoryview) -> Sequence[Record]:
+    """All records of a frame; see `walk_records`."""
+    return list(walk_records(frame))
 
 
 def read_table(span: FrameSpan) -> RecordTable | None:
@@ -163,11 +168,6 @@ def kafka_batch(frame: memoryview, header: FrameHeader) -> bytes | bytearray | m
     except (WireError, CompressionError):
         made = None
     return made if made is not None else place_batch((), header)
-
-
-def batch_of(records: Sequence[Record], header: FrameHeader) -> bytearray:
-    """Some of the records of a frame, as a Kafka batch that takes all of its offsets; what is left out is missing."""
-    return place_batch(records, header)
 
 
 def first_frames(frames: memoryview, end: int, records_max: int) -> tuple[memoryview, int, int]:

@@ -1,12 +1,13 @@
 """Compaction: what stays, what counts after a crash, and what readers see."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from millstream.broker.compaction import CompactionState
-from millstream.broker.keyed_frames import KeyedRecord, steps_of
+from millstream.broker.keyed_frames import KeyedRecord, OpenFrame, steps_of
+from millstream.broker.steps import Steps
 from millstream.broker.subscriptions import StartAt, Subscribing, SubscriptionKind
 from millstream.model.frame import FrameHeader, read_frame_header
 from millstream.model.pending import Pending
@@ -25,19 +26,30 @@ class TableRecords:
         self.deleting: set[int] = set()
         self.kept: list[tuple[int, list[int]]] = []
 
-    def keys(self, header: FrameHeader, frame: memoryview) -> Sequence[KeyedRecord]:
+    def open(self, header: FrameHeader, frame: memoryview) -> Steps[OpenFrame | None]:
         base_offset = header.base_offset
-        return [
+        records = [
             KeyedRecord(place, self.keys_at.get(base_offset + place), base_offset + place in self.deleting)
             for place in range(header.record_count)
         ]
+        yield None
+        return OpenTable(self, base_offset, records)
 
-    def keep(self, header: FrameHeader, frame: memoryview, kept: Collection[int]) -> bytes | None:
-        self.kept.append((header.base_offset, sorted(kept)))
+
+class OpenTable:
+    def __init__(self, table: TableRecords, base_offset: int, records: list[KeyedRecord]) -> None:
+        self._table = table
+        self._base_offset = base_offset
+        self._records = records
+
+    def records(self) -> Iterator[Sequence[KeyedRecord]]:
+        return iter([self._records[:1], self._records[1:]])
+
+    def left(self, stays: bytearray, horizon_ms: int | None) -> Steps[bytes | None]:
+        assert horizon_ms is None, "this compaction has no horizons"
+        yield None
+        self._table.kept.append((self._base_offset, [place for place, stay in enumerate(stays) if stay]))
         return None
-
-    def with_horizon(self, header: FrameHeader, frame: memoryview, horizon_ms: int) -> None:
-        raise AssertionError("this compaction has no horizons")
 
 
 class Press(Bank):

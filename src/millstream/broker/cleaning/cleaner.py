@@ -14,12 +14,12 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from millstream.broker.cleaning.run import Cleaned, CleaningRun, NotCompacted, Replacing
-from millstream.broker.cleaning.steps import take_steps
 from millstream.broker.documents import Document, Documents
 from millstream.broker.keyed_frames import FrameRecords
 from millstream.broker.partition import Partition
 from millstream.broker.settings import BrokerSettings
-from millstream.broker.topics import Topic, Topics
+from millstream.broker.steps import take_steps
+from millstream.broker.topics import UPKEEP_LANE, Topic, Topics
 from millstream.model.errors import MillstreamError
 from millstream.model.frame import MAGICS, read_frame_header
 from millstream.model.pending import Pending, settled
@@ -201,7 +201,7 @@ class LogCleaner:
     def _clean(self, dirty: _Dirty) -> None:
         partition = dirty.partition
         run = CleaningRun(
-            self._runtime,
+            self._runtime.now_ms(),
             self._files,
             partition,
             self.readers,
@@ -238,7 +238,7 @@ class LogCleaner:
             if not self._closed:
                 self._runtime.call_soon(self._clean_next)
 
-        stepped = take_steps(self._runtime, run.steps(), lambda: self._closed)
+        stepped = take_steps(self._runtime, UPKEEP_LANE, run.steps(), lambda: self._closed)
         stepped.chain(note).when_done(end)
 
     def _leave(self, partition: Partition, error: Exception) -> None:

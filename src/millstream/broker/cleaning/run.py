@@ -12,15 +12,14 @@ from typing import Final, NamedTuple
 
 from millstream.broker.cleaning.key_offsets import KeyOffsets
 from millstream.broker.cleaning.sieve import Sieve
-from millstream.broker.cleaning.steps import Steps
 from millstream.broker.errors import UnknownTopic
-from millstream.broker.keyed_frames import FrameRecords, steps_of
+from millstream.broker.keyed_frames import SLICE_RECORDS, Buffer, FrameRecords, steps_of
 from millstream.broker.partition import Partition
-from millstream.broker.topics import UPKEEP_LANE
+from millstream.broker.steps import Steps
 from millstream.model.errors import MillstreamError
 from millstream.model.frame import Attributes, FrameHeader, read_frame_header
 from millstream.model.pending import Pending
-from millstream.model.runtime import Runtime
+from millstream.storage.errors import LogFailed
 from millstream.storage.files import Files
 from millstream.storage.segment import Segment
 from millstream.storage.segment_draft import SegmentDraft
@@ -29,8 +28,7 @@ __all__ = ["Cleaned", "CleaningRun", "NotCompacted", "Replacing"]
 
 _log = logging.getLogger(__name__)
 _STEP_BYTES: Final = 64 * 1024
-_STEP_RECORDS: Final = 2000
-"""What one step reads: a millisecond or two, in which everyone else waits. One frame may have more."""
+"""What is read at a time, or one frame, if that is larger."""
 _WRITE_BYTES: Final = 1024 * 1024
 _SEGMENT_OFFSETS_MAX: Final = 2**32 - 1
 """Offsets of one segment: its index has 32 bits for each."""
@@ -64,7 +62,7 @@ class CleaningRun:
     """One run; `steps` does it.
 
     Args:
-        runtime: time, and the lane for files.
+        now_ms: the time, in ms since 1970.
         files: the door to the disk.
         partition: what is cleaned.
         readers: what reads frames, by their magic value; of all that the log holds.
@@ -76,7 +74,7 @@ class CleaningRun:
 
     def __init__(
         self,
-        runtime: Runtime,
+        now_ms: int,
         files: Files,
         partition: Partition,
         readers: Mapping[int, FrameRecords],
@@ -86,7 +84,6 @@ class CleaningRun:
         keys_bytes_max: int,
         replacing: Replacing,
     ) -> None:
-        self._runtime = runtime
         self._files = files
         self._partition = partition
         self._log = partition.log
@@ -95,15 +92,24 @@ class CleaningRun:
         self._end_offset = end_offset
         self._latest = KeyOffsets(keys_bytes_max)
         self._replacing = replacing
-        self._now_ms = runtime.now_ms()
+        self._now_ms = now_ms
         self._horizon_ms = min(self._now_ms + partition.settings.delete_retention_ms, _INT64_MAX)
         self._damaged = False
         self._tombstones_go_ms: int | None = None
         self._before_bytes = self._after_bytes = 0
 
     def steps(self) -> Steps[Cleaned]:
-        """Clean. Raises UnknownTopic if the topic goes, NotCompacted if its policy changes, DiskFull, OSError: what
-        was done until then stays."""
+        """Clean; what is slow goes to the lane for files. Raises UnknownTopic if the topic goes, NotCompacted if its
+        policy changes, DiskFull, OSError, LogFailed: what was done until then stays."""
+        try:
+            cleaned = yield from self._clean_all()
+        except Exception:
+            yield from self._latest.forget()
+            raise
+        yield from self._latest.forget()
+        return cleaned
+
+    def _clean_all(self) -> Steps[Cleaned]:
         offset = yield from self._learn()
         segments = self._segments(0, offset)
         while segments:
@@ -120,21 +126,27 @@ class CleaningRun:
         while offset < self._end_offset and not self._latest.is_full:
             self._check_there()
             data, behind = self._log.read(max(offset, self._log.start_offset), _STEP_BYTES)
-            for piece in steps_of(data, _STEP_RECORDS):
+            for piece in steps_of(data, SLICE_RECORDS):
                 for header, frame in _frames(piece):
                     if header.base_offset >= self._end_offset or self._latest.is_full:
                         return min(header.base_offset, self._end_offset)
-                    self._note(header, frame)
+                    yield from self._note(header, frame)
                 yield None
             offset = behind
         return max(min(offset, self._end_offset), self._dirty_offset)
 
-    def _note(self, header: FrameHeader, frame: memoryview) -> None:
+    def _note(self, header: FrameHeader, frame: memoryview) -> Steps[None]:
         reader = self._readers.get(header.magic)
         hidden = header.attributes & Attributes.CONTROL or self._partition.is_aborted(header.base_offset)
         if reader is None or hidden or not header.record_count:
             return
-        self._latest.note(header.base_offset, reader.keys(header, frame))
+        opened = yield from reader.open(header, frame)
+        if opened is None:
+            return
+        for place, records in enumerate(opened.records()):
+            if place:
+                yield None
+            self._latest.note(header.base_offset, records)
 
     def _segments(self, start: int, stop: int) -> list[Segment]:
         """The segments that begin from one offset on and before another, of those that may be cleaned."""
@@ -153,30 +165,38 @@ class CleaningRun:
             return 1
         draft = SegmentDraft(self._files, self._log)
         try:
-            group = yield from self._write(draft, segments, offset)
-            is_whole = not any(segment.index.holes for segment in group)
-            if is_whole:
-                yield self._runtime.run_blocking(UPKEEP_LANE, draft.prepare_work)
-                # Right before: who begins to follow the frames behind this must find the new ones.
-                yield self._replacing(self._partition, first.base_offset, group[-1].next_offset)
-                self._check_there()
-                draft.replace()
-        except (MillstreamError, OSError):
-            yield from self._take_back(draft)
-            raise
+            group = yield from self._rewrite(draft, segments, offset)
         except GeneratorExit:
             draft.close()  # the server stops; the next start removes the file
             raise
-        if not is_whole:
+        except Exception as error:
+            # Whatever it was: a fault of ours, too, must leave nothing half done.
+            if isinstance(error, LogFailed):
+                self._log.fail(str(error))
+            if not draft.is_placed:
+                yield from self._take_back(draft)
+            raise
+        if not draft.is_placed:
             yield from self._take_back(draft)
             return self._leave(group)
-        try:
-            yield self._runtime.run_blocking(UPKEEP_LANE, draft.finish_work)
-        finally:
-            draft.finish()
         self._before_bytes += sum(segment.log_bytes for segment in group)
         self._after_bytes += draft.log_bytes
         return len(group)
+
+    def _rewrite(self, draft: SegmentDraft, segments: list[Segment], offset: int) -> Steps[list[Segment]]:
+        """Put what stays of as many segments as one file takes in their place, unless damage was found in them; gives
+        them."""
+        group = yield from self._write(draft, segments, offset)
+        if any(segment.index.holes for segment in group):
+            return group
+        yield draft.prepare_work
+        # Right before: who begins to follow the frames behind this must find the new ones.
+        yield self._replacing(self._partition, group[0].base_offset, group[-1].next_offset)
+        self._check_there()
+        draft.replace()
+        yield draft.finish_work
+        draft.finish()
+        return group
 
     def _fits(self, written_bytes: int, group: list[Segment], following: list[Segment]) -> bool:
         """Whether the next segment may go into one file with what was written of those before it."""
@@ -196,13 +216,12 @@ class CleaningRun:
 
     def _changes(self, segment: Segment, offset: int) -> Steps[bool]:
         """Whether anything of a segment would change; if not, what it says of tombstones counts."""
-        sieve = self._sieve(offset)
+        sieve = self._sieve(offset, lambda _: None)
         segment.pinned = True
         try:
             for piece in _pieces(segment):
                 self._check_there()
-                for _ in sieve.sift(_frames(piece)):
-                    pass
+                yield from sieve.sift(_frames(piece))
                 if sieve.changed:
                     return True
                 yield None
@@ -214,32 +233,30 @@ class CleaningRun:
 
     def _write(self, draft: SegmentDraft, segments: list[Segment], offset: int) -> Steps[list[Segment]]:
         """Write what stays of as many segments as one file takes; gives them."""
-        sieve = self._sieve(offset)
+        sieve = self._sieve(offset, draft.add)
         count = 0
         while not count or self._fits(draft.log_bytes, segments[:count], segments[count : count + 1]):
             draft.take(segments[count])
             for piece in _pieces(segments[count]):
                 self._check_there()
-                for frame in sieve.sift(_frames(piece)):
-                    draft.add(frame)
+                yield from sieve.sift(_frames(piece))
                 if draft.due_bytes >= _WRITE_BYTES:
-                    yield self._runtime.run_blocking(UPKEEP_LANE, draft.write_work)
+                    yield draft.write_work
                 yield None
             count += 1
-        for frame in sieve.finish():
-            draft.add(frame)
+        sieve.finish()
         self._note_horizon(sieve)
         return segments[:count]
 
     def _take_back(self, draft: SegmentDraft) -> Steps[None]:
         try:
-            yield self._runtime.run_blocking(UPKEEP_LANE, draft.discard_work)
+            yield draft.discard_work
         except (MillstreamError, OSError) as error:
             if not self._partition.deleted:
                 _log.warning("draft of a segment stays directory=%s reason=%s", self._log.directory, error)
         draft.release()
 
-    def _sieve(self, offset: int) -> Sieve:
+    def _sieve(self, offset: int, give: Callable[[Buffer], object]) -> Sieve:
         producers = self._log.producers
         return Sieve(
             self._latest,
@@ -250,6 +267,7 @@ class CleaningRun:
             end_offset=offset,
             now_ms=None if self._damaged else self._now_ms,
             horizon_ms=self._horizon_ms,
+            give=give,
         )
 
     def _note_horizon(self, sieve: Sieve) -> None:
@@ -270,7 +288,7 @@ def _pieces(segment: Segment) -> Iterator[memoryview]:
     while offset < segment.next_offset:
         data, offset = segment.read(offset, _STEP_BYTES)
         if data:
-            yield from steps_of(data, _STEP_RECORDS)
+            yield from steps_of(data, SLICE_RECORDS)
 
 
 def _frames(data: memoryview) -> Iterator[tuple[FrameHeader, memoryview]]:

@@ -3,7 +3,7 @@
 from millstream.broker.addresses import Addresses
 from millstream.broker.broker import Broker
 from millstream.model.frame import Magic
-from millstream.sessions.compaction import NeutralFrameRecords
+from millstream.sessions.compaction import KeylessFrameRecords
 from millstream.sessions.kafka07.call import Kafka07Shared
 from millstream.sessions.kafka07.encoding import MessageSets
 from millstream.sessions.kafka07.session import Kafka07Session
@@ -23,7 +23,7 @@ class Kafka07Service:
         encoding = MessageSets(broker.settings.kafka07_magic, broker.translated_frames)
         self.shared = Kafka07Shared(broker, Addresses(broker, encoding))
         broker.cleaner.replacing = self.shared.addresses.replacing
-        broker.cleaner.readers[Magic.KAFKA07_SET] = NeutralFrameRecords()
+        broker.cleaner.readers[Magic.KAFKA07_SET] = KeylessFrameRecords()
 
     def session(self, peer: Peer) -> Session:
         """Make the session of a new connection."""

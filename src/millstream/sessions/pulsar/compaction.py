@@ -8,18 +8,20 @@ Source: Pulsar binary protocol specification 3.0; compaction of Apache Pulsar.
 """
 
 import struct
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
-from millstream.broker.keyed_frames import Buffer, KeyedRecord
+from millstream.broker.keyed_frames import SLICE_RECORDS, Buffer, KeyedRecord, OpenFrame
+from millstream.broker.steps import Steps
 from millstream.model.frame import HEADER_BYTES, LENGTH_OVERHEAD, FrameHeader, Magic, frame_crc
-from millstream.sessions.compaction import marked
+from millstream.sessions.compaction import IN_PLACE_BYTES, NeutralFrame, collected, handed_over, marked
 from millstream.wire.compression import CompressionError
 from millstream.wire.errors import WireError
-from millstream.wire.pulsar.entry import Entry, compact_entry, read_entry, read_messages
+from millstream.wire.pulsar.entry import CompactedEntry, Entry, read_entry, read_messages, uncompressed_payload
 from millstream.wire.pulsar.pulsar_pb2 import NONE, SingleMessageMetadata
 from millstream.wire.pulsar.sticky_key import partition_key
-from millstream.wire.translation import batch_of, read_records
+from millstream.wire.translation import walk_records
 
 __all__ = ["PulsarFrameRecords"]
 
@@ -33,44 +35,93 @@ _CRC_POSITION: Final = 17
 class PulsarFrameRecords:
     """Reads the keys of any frame, as Pulsar clients see it."""
 
-    def keys(self, header: FrameHeader, frame: memoryview) -> Sequence[KeyedRecord]:
-        """See `FrameRecords.keys`."""
+    def open(self, header: FrameHeader, frame: memoryview) -> Steps[OpenFrame | None]:
+        """See `FrameRecords.open`."""
         try:
             if header.magic == Magic.PULSAR_ENTRY:
-                return _entry_keys(read_entry(frame[HEADER_BYTES:]))
+                return (yield from _opened(header, frame))
             base_offset = header.base_offset
-            return [
+            slices = yield from collected(
                 KeyedRecord(record.offset - base_offset, record.key, not record.value)
-                for record in read_records(frame)
-            ]
+                for record in walk_records(frame)
+            )
         except (WireError, CompressionError):
-            return ()
-
-    def keep(self, header: FrameHeader, frame: memoryview, kept: Collection[int]) -> bytearray | None:
-        """See `FrameRecords.keep`."""
-        if header.magic == Magic.PULSAR_ENTRY:
-            entry = read_entry(frame[HEADER_BYTES:])
-            return _reframed(frame, compact_entry(entry, kept), len(kept)) if entry.is_batch else None
-        base_offset = header.base_offset
-        return batch_of([one for one in read_records(frame) if one.offset - base_offset in kept], header)
-
-    def with_horizon(self, header: FrameHeader, frame: memoryview, horizon_ms: int) -> Buffer:
-        """See `FrameRecords.with_horizon`; of entries alone."""
-        return marked(frame, horizon_ms)
+            return None
+        return NeutralFrame(header, frame, slices)
 
 
-def _entry_keys(entry: Entry) -> Sequence[KeyedRecord]:
-    if entry.is_chunk or entry.is_encrypted:
-        return (KeyedRecord(0, None, deletes=False),)
+def _opened(header: FrameHeader, frame: memoryview) -> Steps[OpenFrame]:
+    entry = read_entry(frame[HEADER_BYTES:])
     metadata = entry.metadata
+    if entry.is_chunk or entry.is_encrypted:
+        return _OpenSingle(frame, KeyedRecord(0, None, deletes=False))
     if not entry.is_batch:
         size_bytes = len(entry.payload) if metadata.compression == NONE else metadata.uncompressed_size
-        return (KeyedRecord(0, partition_key(metadata), metadata.null_value or not size_bytes),)
-    return [
+        deletes = metadata.null_value or not size_bytes
+        return _OpenSingle(frame, KeyedRecord(0, partition_key(metadata), deletes))
+    payload = entry.payload
+    if metadata.compression != NONE:
+        unpack = partial(uncompressed_payload, entry)
+        payload = unpack() if metadata.uncompressed_size <= IN_PLACE_BYTES else (yield unpack)
+    slices = yield from collected(
         KeyedRecord(index, partition_key(single), single.null_value or not content)
-        for index, single, content in read_messages(entry)
+        for index, single, content in read_messages(entry, payload)
         if not (isinstance(single, SingleMessageMetadata) and single.compacted_out)
-    ]
+    )
+    return _OpenBatch(header, frame, entry, payload, slices)
+
+
+class _OpenSingle:
+    """An entry that stays or goes as a whole."""
+
+    def __init__(self, frame: memoryview, record: KeyedRecord) -> None:
+        self._frame = frame
+        self._record = record
+
+    def records(self) -> Iterator[Sequence[KeyedRecord]]:
+        return iter(((self._record,),))
+
+    def left(self, stays: bytearray, horizon_ms: int | None) -> Steps[Buffer | None]:
+        yield from ()
+        return None if horizon_ms is None else marked(self._frame, horizon_ms)
+
+
+class _OpenBatch:
+    def __init__(
+        self,
+        header: FrameHeader,
+        frame: memoryview,
+        entry: Entry,
+        payload: memoryview,
+        slices: list[list[KeyedRecord]],
+    ) -> None:
+        self._header = header
+        self._frame = frame
+        self._entry = entry
+        self._payload = payload
+        self._slices = slices
+
+    def records(self) -> Iterator[Sequence[KeyedRecord]]:
+        return handed_over(self._slices)
+
+    def left(self, stays: bytearray, horizon_ms: int | None) -> Steps[Buffer | None]:
+        count = stays.count(1)
+        if count == self._header.record_count:
+            return None if horizon_ms is None else marked(self._frame, horizon_ms)
+        compacted = CompactedEntry(self._entry)
+        for message in read_messages(self._entry, self._payload):
+            if message.batch_index and message.batch_index % SLICE_RECORDS == 0:
+                yield None
+            compacted.add(message, stays=bool(stays[message.batch_index]))
+
+        def seal() -> bytearray:
+            framed = _reframed(self._frame, compacted.encode(), count)
+            return framed if horizon_ms is None else marked(framed, horizon_ms)
+
+        if compacted.payload_bytes <= IN_PLACE_BYTES:
+            return seal()
+        sealed: bytearray = yield seal
+        return sealed
 
 
 def _reframed(frame: memoryview, body: bytearray, record_count: int) -> bytearray:

@@ -25,7 +25,7 @@ bytes, and the one that a reader gets is made for it. The header `millstream.key
 
 import struct
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from millstream.model.frame import HEADER_BYTES, FrameHeader, Magic, frame_crc, read_frame_header
@@ -46,6 +46,7 @@ __all__ = [
     "read_frame",
     "seal",
     "starts_of",
+    "walk_frame",
 ]
 
 ID_HEADER: Final = "iggy.id"
@@ -138,7 +139,7 @@ def starts_of(frame: memoryview, layout: Layout, count: int) -> list[int]:
     return starts
 
 
-def read_frame(frame: memoryview) -> Sequence[Record]:
+def walk_frame(frame: memoryview) -> Iterator[Record]:
     """Take a stored batch apart.
 
     Args:
@@ -153,26 +154,27 @@ def read_frame(frame: memoryview) -> Sequence[Record]:
     starts = starts_of(frame, layout, header.record_count)
     read = _READERS[layout]
     origin_us = _BATCH_TIMES.unpack_from(messages, 16)[1] if layout is Layout.BATCH else 0
-    records = []
     try:
         for index in range(header.record_count):
             message = messages[starts[index] : starts[index + 1]]
             id_, origin, block, payload = read(message, origin_us)
             own = read_headers(block, kinded_keys=layout >= Layout.LONG) if len(block) else ()
             headers, key = _neutral(id_, origin, own)
-            records.append(
-                Record(
-                    offset=header.base_offset + index,
-                    timestamp_ms=origin // 1000 or header.max_timestamp,
-                    key=key,
-                    value=bytes(payload),
-                    headers=headers,
-                    append_time=not origin,
-                )
+            yield Record(
+                offset=header.base_offset + index,
+                timestamp_ms=origin // 1000 or header.max_timestamp,
+                key=key,
+                value=bytes(payload),
+                headers=headers,
+                append_time=not origin,
             )
     except Refused as error:
         raise DamagedBatch(str(error)) from None
-    return records
+
+
+def read_frame(frame: memoryview) -> list[Record]:
+    """All of `walk_frame`."""
+    return list(walk_frame(frame))
 
 
 _Parts = tuple[memoryview, int, memoryview, memoryview]

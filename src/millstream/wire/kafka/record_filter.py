@@ -3,118 +3,149 @@
 A batch keeps its offsets, its producer and its codec. Its records are not taken apart: those that stay are copied as
 they are, so that only their times are written anew where the time changes that they are counted from.
 
+A batch may have a million records, so that all of this goes by slices of them.
+
 Source: Apache Kafka documentation, "Record Batch" and "Log Compaction"; KIP-534.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from typing import Final
 
 from millstream.model.frame import CODEC_MASK, HEADER_BYTES, Attributes, FrameHeader
 from millstream.model.numbers import numbers
-from millstream.wire.compression import Codec, CompressionError, compress, decompress
-from millstream.wire.kafka.errors import CorruptBatch, InvalidRecords
+from millstream.wire.compression import Codec, compress
+from millstream.wire.kafka.errors import InvalidRecords
 from millstream.wire.kafka.primitives import signed_varint
-from millstream.wire.kafka.record_spans import RECORD_BYTES_MIN, SPAN_FIELDS, find_spans
+from millstream.wire.kafka.record_spans import SPAN_FIELDS, find_spans
 from millstream.wire.kafka.records import seal_batch
 
-__all__ = ["RecordSpans", "filtered_batch", "with_delete_horizon"]
+__all__ = ["StoredRecords", "TimeTooFar", "sealed_batch"]
 
 _INT64_END: Final = 2**63
 
 
-class RecordSpans:
-    """Where the records of a stored batch stand.
+class TimeTooFar(InvalidRecords):
+    """A record's time is too far from a delete horizon to be counted from it."""
+
+
+class StoredRecords:
+    """The records of a stored batch.
 
     Args:
-        header: of the batch.
-        batch: the whole frame, of magic 2.
-
-    Raises:
-        CorruptBatch: it cannot be decompressed.
-        InvalidRecords: the records do not fit the body.
+        header: of the batch, of magic 2.
+        body: its records, decompressed.
+        slice_records: how many are looked at a time, at most.
     """
 
-    def __init__(self, header: FrameHeader, batch: memoryview) -> None:
-        try:
-            self.body = decompress(Codec(header.attributes & CODEC_MASK), batch[HEADER_BYTES : header.size])
-        except (CompressionError, ValueError) as error:
-            raise CorruptBatch(str(error)) from None
-        if not 0 <= header.record_count <= len(self.body) // RECORD_BYTES_MIN:
-            raise InvalidRecords(f"{header.record_count} records in {len(self.body)} bytes")
-        self.count = header.record_count
-        spans = numbers(SPAN_FIELDS * self.count)
-        if not find_spans(self.body, self.count, spans):
-            raise InvalidRecords("the records of a batch do not fit it")
-        self._spans: list[int] = spans.tolist()
+    def __init__(self, header: FrameHeader, body: memoryview, slice_records: int) -> None:
+        self._header = header
+        self._body = body
+        self._slice_records = slice_records
 
-    def keyed(self) -> Iterator[tuple[int, bytes | None, bool]]:
-        """Offset from the batch's, key, and whether the value is null, of each record."""
-        body, spans = bytes(self.body), self._spans
-        begins, sizes = spans[4::SPAN_FIELDS], spans[5::SPAN_FIELDS]
-        keys = [body[at : at + size] if size >= 0 else None for at, size in zip(begins, sizes, strict=True)]
-        return zip(spans[3::SPAN_FIELDS], keys, [size < 0 for size in spans[6::SPAN_FIELDS]], strict=True)
+    def slices(self) -> Iterator[list[int]]:
+        """Where the records stand, some of them at a time: see `record_spans`, whose numbers these are.
 
-    def records(self) -> list[tuple[int, int, memoryview]]:
-        """Offset and time, from the batch's, and the bytes of each record."""
-        spans = self._spans
-        return [
-            (spans[at + 3], spans[at + 2], self.body[spans[at] : spans[at + 1]])
-            for at in range(0, len(spans), SPAN_FIELDS)
-        ]
+        Raises:
+            InvalidRecords: the records do not fit the body or fill it, or have other offsets than the header says.
+        """
+        left, position, offset = self._header.record_count, 0, 0
+        end_offset = self._header.last_offset_delta + 1
+        spans = numbers(SPAN_FIELDS * min(left, self._slice_records))
+        while left > 0:
+            count = min(left, self._slice_records)
+            position = find_spans(self._body, position, offset, end_offset, count, spans)
+            if position < 0:
+                raise InvalidRecords("the records of a batch do not fit it")
+            found: list[int] = spans[: SPAN_FIELDS * count].tolist()
+            yield found
+            offset = found[3 - SPAN_FIELDS] + 1
+            left -= count
+        if position != len(self._body):
+            raise InvalidRecords("there is more in a batch than its records")
+
+    def keyed(self) -> Iterator[Iterator[tuple[int, bytes | None, bool]]]:
+        """Offset from the batch's, key, and whether the value is null, of the records of each slice. Raises as
+        `slices`."""
+        for spans in self.slices():
+            origin = spans[0]
+            data = bytes(self._body[origin : spans[1 - SPAN_FIELDS]])
+            keys = [
+                data[at - origin : at - origin + size] if size >= 0 else None
+                for at, size in zip(spans[4::SPAN_FIELDS], spans[5::SPAN_FIELDS], strict=True)
+            ]
+            yield zip(spans[3::SPAN_FIELDS], keys, [size < 0 for size in spans[6::SPAN_FIELDS]], strict=True)
+
+    def left(
+        self, stays: Sequence[int], horizon_ms: int | None
+    ) -> Generator[None, None, tuple[FrameHeader, list[bytes]]]:
+        """Some of the records, with a step for each slice.
+
+        Args:
+            stays: for each offset, from the batch's, whether its record stays; one of them does.
+            horizon_ms: a delete horizon that the batch is told, from which the times of its records are counted
+                then; None if it is told none, or has one.
+
+        Returns:
+            What `sealed_batch` makes a batch of.
+
+        Raises:
+            InvalidRecords: as `slices`. TimeTooFar.
+        """
+        header = self._header
+        shift_ms = None if horizon_ms is None else header.first_timestamp - horizon_ms
+        pieces: list[bytes] = []
+        count, latest = 0, -_INT64_END
+        for place, spans in enumerate(self.slices()):
+            if place:
+                yield None
+            found = [at for at in range(0, len(spans), SPAN_FIELDS) if stays[spans[at + 3]]]
+            if found:
+                count += len(found)
+                latest = max(latest, max(spans[at + 2] for at in found))
+                pieces.append(self._copied(spans, found, shift_ms))
+        latest_ms = header.max_timestamp
+        if count < header.record_count and not header.attributes & Attributes.LOG_APPEND_TIME:
+            latest_ms = min(max(header.first_timestamp + latest, -_INT64_END), _INT64_END - 1)
+        header = header._replace(max_timestamp=latest_ms, record_count=count)
+        if horizon_ms is not None:
+            attributes = header.attributes | Attributes.DELETE_HORIZON
+            header = header._replace(attributes=attributes, first_timestamp=horizon_ms)
+        return header, pieces
+
+    def _copied(self, spans: list[int], found: list[int], shift_ms: int | None) -> bytes:
+        """The bytes of some records of a slice, their times moved."""
+        origin = spans[0]
+        data = bytes(self._body[origin : spans[1 - SPAN_FIELDS]])
+        records = [data[spans[at] - origin : spans[at + 1] - origin] for at in found]
+        if shift_ms is None:
+            return b"".join(records)
+        out = bytearray()
+        for at, record in zip(found, records, strict=True):
+            delta = spans[at + 2] + shift_ms
+            if not -_INT64_END <= delta < _INT64_END:
+                raise TimeTooFar("a time is too far from the delete horizon")
+            attributes = _behind_varint(record, 0)
+            behind = _behind_varint(record, attributes + 1)
+            content = record[attributes : attributes + 1] + signed_varint(delta) + record[behind:]
+            out += signed_varint(len(content)) + content
+        return bytes(out)
 
 
-def filtered_batch(header: FrameHeader, batch: memoryview, kept: Collection[int]) -> bytearray:
-    """A batch with some of its records.
-
-    Args:
-        header: of the batch.
-        batch: the whole frame.
-        kept: offsets of those records, from the batch's; one at least.
-
-    Raises:
-        CorruptBatch, InvalidRecords: as `RecordSpans`.
-    """
-    left = [one for one in RecordSpans(header, batch).records() if one[0] in kept]
-    latest_ms = header.max_timestamp
-    if not header.attributes & Attributes.LOG_APPEND_TIME:
-        latest_ms = header.first_timestamp + max(time_delta for _, time_delta, _ in left)
-        latest_ms = min(max(latest_ms, -_INT64_END), _INT64_END - 1)
-    return _sealed(header._replace(max_timestamp=latest_ms, record_count=len(left)), b"".join(one[2] for one in left))
-
-
-def with_delete_horizon(header: FrameHeader, batch: memoryview, horizon_ms: int) -> bytearray:
-    """A batch with a delete horizon, from which the times of its records are counted then.
-
-    Args:
-        header: of the batch, which has none.
-        batch: the whole frame.
-        horizon_ms: ms since 1970.
-
-    Raises:
-        CorruptBatch, InvalidRecords: as `RecordSpans`; or a time is too far from the horizon to be counted from it.
-    """
-    shift_ms = header.first_timestamp - horizon_ms
-    body = bytearray()
-    for _, time_delta, record in RecordSpans(header, batch).records():
-        delta = time_delta + shift_ms
-        if not -_INT64_END <= delta < _INT64_END:
-            raise InvalidRecords("a time is too far from the delete horizon")
-        at = _behind_varint(record, 0)
-        behind = _behind_varint(record, at + 1)
-        content = bytes(record[at : at + 1]) + signed_varint(delta) + record[behind:]
-        body += signed_varint(len(content)) + content
-    attributes = header.attributes | Attributes.DELETE_HORIZON
-    return _sealed(header._replace(attributes=attributes, first_timestamp=horizon_ms), body)
-
-
-def _behind_varint(record: memoryview, position: int) -> int:
+def _behind_varint(record: bytes, position: int) -> int:
     while record[position] >= 128:
         position += 1
     return position + 1
 
 
-def _sealed(header: FrameHeader, body: bytes | bytearray) -> bytearray:
-    packed = compress(Codec(header.attributes & CODEC_MASK), body)
-    batch = bytearray(HEADER_BYTES) + packed
+def sealed_batch(header: FrameHeader, pieces: Sequence[bytes]) -> bytearray:
+    """A whole batch.
+
+    Args:
+        header: its fields; what follows from the body is not looked at.
+        pieces: of its body, which is not compressed.
+    """
+    codec = Codec(header.attributes & CODEC_MASK)
+    body = pieces if codec is Codec.NONE else [compress(codec, b"".join(pieces))]
+    batch = bytearray().join((bytes(HEADER_BYTES), *body))
     seal_batch(memoryview(batch), header.base_offset, header[5:])
     return batch

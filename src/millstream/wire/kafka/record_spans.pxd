@@ -2,8 +2,11 @@
 cimport cython
 
 
-@cython.locals(position="Py_ssize_t", span="Py_ssize_t", before="long long")
-cpdef bint find_spans(const unsigned char[::1] body, Py_ssize_t count, long long[::1] spans) except? False
+@cython.locals(span="Py_ssize_t")
+cpdef Py_ssize_t find_spans(
+    const unsigned char[::1] body, Py_ssize_t position, long long offset, long long end_offset, Py_ssize_t count,
+    long long[::1] spans
+)
 
 
 @cython.locals(

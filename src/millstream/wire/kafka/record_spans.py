@@ -13,33 +13,33 @@ What it tells of a record is SPAN_FIELDS numbers:
 
 from typing import Final
 
-__all__ = ["RECORD_BYTES_MIN", "SPAN_FIELDS", "find_spans"]
+__all__ = ["SPAN_FIELDS", "find_spans"]
 
 SPAN_FIELDS: Final = 7
-RECORD_BYTES_MIN: Final = 7
 
 
-def find_spans(body: memoryview, count: int, spans: memoryview) -> bool:
-    """Find the records of a batch.
+def find_spans(body: memoryview, position: int, offset: int, end_offset: int, count: int, spans: memoryview) -> int:
+    """Find some records of a batch that follow each other.
 
     Args:
-        body: the records, decompressed.
-        count: how many there are.
+        body: the records of the batch, decompressed.
+        position: where the first of those begins that are looked for.
+        offset: the first that it may have, from the batch's.
+        end_offset: the first that none of them may have.
+        count: how many to find.
         spans: room for SPAN_FIELDS numbers for each.
 
     Returns:
-        Whether all of them fit the body and fill it, with rising offsets.
+        Where they end; -1 if any of them does not fit the body, or their offsets do not rise.
     """
-    position = 0
-    before = -1
     for span in range(0, count * 7, 7):
         spans[span] = position
         position = _read_span(body, position, spans, span)
-        if position < 0 or spans[span + 3] <= before:
-            return False
+        if position < 0 or spans[span + 3] < offset or spans[span + 3] >= end_offset:
+            return -1
         spans[span + 1] = position
-        before = spans[span + 3]
-    return position == len(body)
+        offset = spans[span + 3] + 1
+    return position
 
 
 def _read_span(body: memoryview, position: int, spans: memoryview, span: int) -> int:

@@ -33,6 +33,7 @@ from millstream.wire.limits import BATCH_RECORDS_MAX, INFLATED_BATCH_BYTES_MAX, 
 
 __all__ = [
     "InflationBudget",
+    "PlacedBatch",
     "build_batch",
     "check_batch",
     "first_late_record",
@@ -42,6 +43,7 @@ __all__ = [
     "read_frame",
     "read_records",
     "seal_batch",
+    "walk_frame",
 ]
 
 _CODECS: Final = {int(codec): codec for codec in Codec}
@@ -181,10 +183,15 @@ def read_records(batch: memoryview) -> Iterator[Record]:
         raise InvalidRecords("a batch ends before its records do") from None
 
 
-def read_frame(frame: memoryview) -> Sequence[Record]:
+def walk_frame(frame: memoryview) -> Iterator[Record]:
     """The records of a stored batch for other protocols, none if it is a control batch; see `read_records`."""
     control = read_frame_header(frame).attributes & Attributes.CONTROL
-    return () if control else tuple(read_records(frame))
+    return iter(()) if control else read_records(frame)
+
+
+def read_frame(frame: memoryview) -> Sequence[Record]:
+    """All of `walk_frame`."""
+    return tuple(walk_frame(frame))
 
 
 def first_late_record(batch: memoryview, timestamp_ms: int, min_offset: int) -> tuple[int, int] | None:
@@ -293,25 +300,53 @@ def frame_records(
     return _batch(0, fields, body)
 
 
-def place_batch(records: Sequence[Record], frame: FrameHeader) -> bytearray:
+class PlacedBatch:
+    """A batch that takes the place of a frame of another encoding.
+
+    Args:
+        frame: the frame's header.
+    """
+
+    __slots__ = ("_append_time", "_body", "_count", "_first_ms", "_frame", "_latest_ms")
+
+    def __init__(self, frame: FrameHeader) -> None:
+        self._frame = frame
+        self._body = bytearray()
+        self._count = 0
+        self._first_ms, self._latest_ms = frame.first_timestamp, frame.max_timestamp
+        self._append_time = True
+
+    def add(self, record: Record) -> None:
+        """Add one of the frame's records, in their order. It keeps its offset: there may be gaps, as compaction
+        leaves them."""
+        time_ms = record.timestamp_ms
+        if not self._count:
+            self._first_ms = self._latest_ms = time_ms
+        elif time_ms > self._latest_ms:
+            self._latest_ms = time_ms
+        self._append_time = self._append_time and record.append_time
+        self._count += 1
+        self._body += _encoded_record(record, record.offset - self._frame.base_offset, self._first_ms)
+
+    def sealed(self) -> bytearray:
+        """The batch; without records it has the times of the frame."""
+        frame, count = self._frame, self._count
+        attributes = Attributes.LOG_APPEND_TIME if count and self._append_time else 0
+        times = self._first_ms, self._latest_ms
+        return _batch(frame.base_offset, (attributes, frame.last_offset_delta, *times, -1, -1, -1, count), self._body)
+
+
+def place_batch(records: Iterable[Record], frame: FrameHeader) -> bytearray:
     """Build a batch that takes the place of a frame of another encoding.
 
     Args:
-        records: some or all of the frame's, perhaps none; they keep their offsets, so that there may be gaps between
-            them, as compaction leaves them.
+        records: some or all of the frame's, perhaps none; see `PlacedBatch.add`.
         frame: the frame's header.
     """
-    first, latest = frame.first_timestamp, frame.max_timestamp
-    attributes = 0
-    if records:
-        first, latest = records[0].timestamp_ms, max(record.timestamp_ms for record in records)
-        attributes = Attributes.LOG_APPEND_TIME if all(record.append_time for record in records) else 0
-    body = bytearray()
+    batch = PlacedBatch(frame)
     for record in records:
-        body += _encoded_record(record, record.offset - frame.base_offset, first)
-    return _batch(
-        frame.base_offset, (attributes, frame.last_offset_delta, first, latest, -1, -1, -1, len(records)), body
-    )
+        batch.add(record)
+    return batch.sealed()
 
 
 def _batch(base_offset: int, fields: tuple[int, ...], body: bytes | bytearray) -> bytearray:

@@ -6,7 +6,7 @@ times are those of the append, because the format has none.
 """
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from millstream.model.frame import HEADER_BYTES, LENGTH_OVERHEAD, FrameHeader, Magic, frame_crc, read_frame_header
@@ -26,7 +26,15 @@ from millstream.wire.kafka07.messages import (
 )
 from millstream.wire.limits import BATCH_RECORDS_MAX
 
-__all__ = ["CheckedSet", "build_frame", "encode_records", "message_position", "read_records", "take_set"]
+__all__ = [
+    "CheckedSet",
+    "build_frame",
+    "encode_records",
+    "message_position",
+    "read_records",
+    "take_set",
+    "walk_records",
+]
 
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _CRC: Final = struct.Struct(">I")
@@ -124,27 +132,30 @@ def build_frame(body: bytes | memoryview, record_count: int, now_ms: int) -> byt
     return frame
 
 
-def read_records(frame: memoryview) -> list[Record]:
+def walk_records(frame: memoryview) -> Iterator[Record]:
     """The records of a stored frame of magic KAFKA07_SET: payloads as values, no keys, the time of the append.
 
     Raises:
         InvalidMessage: the messages are not what the header says; the frame's checksum does not let it come to this.
     """
     header = read_frame_header(frame)
-    found = payloads(frame[HEADER_BYTES : header.size])
-    records = [
-        Record(
-            offset=header.base_offset + index,
+    count = 0
+    for payload in payloads(frame[HEADER_BYTES : header.size]):
+        yield Record(
+            offset=header.base_offset + count,
             timestamp_ms=header.max_timestamp,
             key=None,
             value=bytes(payload),
             append_time=True,
         )
-        for index, payload in enumerate(found)
-    ]
-    if len(records) != header.record_count:
-        raise InvalidMessage(f"a frame of {header.record_count} messages holds {len(records)}")
-    return records
+        count += 1
+    if count != header.record_count:
+        raise InvalidMessage(f"a frame of {header.record_count} messages holds {count}")
+
+
+def read_records(frame: memoryview) -> list[Record]:
+    """All of `walk_records`."""
+    return list(walk_records(frame))
 
 
 def encode_records(records: Iterable[Record], magic: int) -> bytes:

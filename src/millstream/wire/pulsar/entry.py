@@ -17,7 +17,7 @@ Source: Pulsar binary protocol specification 3.0, "Message commands" and "Batch 
 """
 
 import struct
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from crc32c import crc32c
@@ -36,11 +36,11 @@ from millstream.wire.pulsar.pulsar_pb2 import (
 )
 
 __all__ = [
+    "CompactedEntry",
     "Entry",
     "EntryMessage",
     "broker_entry_prefix",
     "check_entry",
-    "compact_entry",
     "encode_entry",
     "join_chunks",
     "read_entry",
@@ -186,14 +186,18 @@ def uncompressed_payload(entry: Entry) -> memoryview:
     return uncompress(metadata.compression, entry.payload, metadata.uncompressed_size)
 
 
-def read_messages(entry: Entry) -> Iterator[EntryMessage]:
+def read_messages(entry: Entry, unpacked: memoryview | None = None) -> Iterator[EntryMessage]:
     """Give the messages of an entry that is not encrypted and is no chunk, those taken out by compaction included.
+
+    Args:
+        entry: the entry.
+        unpacked: its `uncompressed_payload`; None to unpack it here.
 
     Raises:
         MalformedEntry: the payload cannot be unpacked, or its messages do not fit it.
         UnsupportedCompression: the codec does not exist.
     """
-    payload = uncompressed_payload(entry)
+    payload = uncompressed_payload(entry) if unpacked is None else unpacked
     if not entry.is_batch:
         yield EntryMessage(0, entry.metadata, payload)
         return
@@ -231,31 +235,40 @@ def encode_entry(metadata: MessageMetadata, payload: bytes | bytearray | memoryv
     return out
 
 
-def compact_entry(entry: Entry, kept: Container[int]) -> bytearray:
-    """Build the entry that compaction leaves of a batch: the messages taken out keep their places, without content.
+class CompactedEntry:
+    """The entry that compaction leaves of a batch: the messages taken out keep their places, without content.
 
     Args:
         entry: a batch that is not encrypted. The metadata of the new one tells which messages were taken out, too.
-        kept: the indexes of the messages that stay.
-
-    Raises:
-        MalformedEntry, UnsupportedCompression: as `read_messages`.
     """
-    payload = bytearray()
-    taken_out = []
-    for index, single, content in read_messages(entry):
-        if index in kept:
-            head = single.SerializeToString()
-            payload += _UINT32.pack(len(head)) + head + content
+
+    def __init__(self, entry: Entry) -> None:
+        self._metadata = entry.metadata
+        self._payload = bytearray()
+        self._taken_out: list[int] = []
+
+    def add(self, message: EntryMessage, *, stays: bool) -> None:
+        """Add the next message, or its place."""
+        if stays:
+            head = message.metadata.SerializeToString()
+            self._payload += _UINT32.pack(len(head)) + head + message.content
         else:
-            payload += TAKEN_OUT
-            taken_out.append(index)
-    metadata = MessageMetadata()
-    metadata.CopyFrom(entry.metadata)
-    metadata.compacted_batch_indexes[:] = taken_out
-    if metadata.compression != NONE:
-        metadata.uncompressed_size = len(payload)
-    return encode_entry(metadata, compress(metadata.compression, payload))
+            self._payload += TAKEN_OUT
+            self._taken_out.append(message.batch_index)
+
+    @property
+    def payload_bytes(self) -> int:
+        """Bytes of the payload, not compressed."""
+        return len(self._payload)
+
+    def encode(self) -> bytearray:
+        """The entry."""
+        metadata = MessageMetadata()
+        metadata.CopyFrom(self._metadata)
+        metadata.compacted_batch_indexes[:] = self._taken_out
+        if metadata.compression != NONE:
+            metadata.uncompressed_size = len(self._payload)
+        return encode_entry(metadata, compress(metadata.compression, self._payload))
 
 
 _NOTHING: Final = SingleMessageMetadata(compacted_out=True, payload_size=0).SerializeToString()

@@ -64,6 +64,7 @@ __all__ = [
     "properties_of",
     "read_records",
     "set_key",
+    "walk_records",
 ]
 
 METADATA_HEADER: Final = "pulsar.metadata"
@@ -101,7 +102,7 @@ class BuiltEntry(NamedTuple):
     data: bytearray
 
 
-def read_records(frame: memoryview) -> list[Record]:
+def walk_records(frame: memoryview) -> Iterator[Record]:
     """Give the records of a stored entry.
 
     A batch may turn out to be damaged only here, since its payload is not unpacked when it comes.
@@ -116,7 +117,12 @@ def read_records(frame: memoryview) -> list[Record]:
     header = read_frame_header(frame)
     entry = read_entry(frame[HEADER_BYTES : header.size])
     append_time_ms = header.max_timestamp if header.attributes & Attributes.LOG_APPEND_TIME else None
-    return list(entry_records(entry, header.base_offset, append_time_ms))
+    return entry_records(entry, header.base_offset, append_time_ms)
+
+
+def read_records(frame: memoryview) -> list[Record]:
+    """All of `walk_records`."""
+    return list(walk_records(frame))
 
 
 def entry_records(entry: Entry, first_offset: int, append_time_ms: int | None = None) -> Iterator[Record]:

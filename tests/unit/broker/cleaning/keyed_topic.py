@@ -105,7 +105,7 @@ class KeyedTopic:
 
         def step(left: int) -> None:
             if left:
-                runtime.call_later(0, lambda: step(left - 1))
+                runtime.call_soon(lambda: step(left - 1))
             else:
                 action()
 

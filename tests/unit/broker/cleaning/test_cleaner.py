@@ -6,6 +6,7 @@ import pytest
 
 from millstream.broker.cleaning.cleaner import CLEANED_DOCUMENT
 from millstream.broker.namespaces.policies import Retention
+from millstream.storage.errors import LogFailed
 from tests.support.simulated_files import Fault
 from tests.unit.broker.cleaning.keyed_topic import KeyedTopic
 
@@ -157,7 +158,7 @@ def test_a_full_disk_puts_it_off() -> None:
     assert topic.keyed() == [(3, b"a")]
 
 
-@pytest.mark.parametrize("operation", ["write", "sync", "open", "remove", "replace", "sync_directory"])
+@pytest.mark.parametrize("operation", ["write", "sync", "open", "remove", "replace"])
 def test_an_error_of_the_disk_loses_nothing(operation: str, tmp_path: Path) -> None:
     topic = KeyedTopic(str(tmp_path / "db"))
     topic.put_each(b"a", b"b", b"a", b"a", b"a", b"a", b"c")
@@ -173,6 +174,71 @@ def test_an_error_of_the_disk_loses_nothing(operation: str, tmp_path: Path) -> N
     topic.start_again()
     topic.clean()
     assert topic.keyed() == [(1, b"b"), (5, b"a"), (6, b"c")]
+
+
+@pytest.mark.parametrize("at", [1, 2], ids=["before the new file counts", "after it"])
+@pytest.mark.parametrize("seed", range(6))
+def test_names_that_cannot_be_made_to_last_end_all_writing(at: int, seed: int, tmp_path: Path) -> None:
+    topic = KeyedTopic(str(tmp_path / "db"), cleanup__policy="compact,delete", retention__ms="-1")
+    topic.put_each(b"a", b"b", b"a", b"a", b"a", b"a", b"c")
+    topic.seal()
+    topic.flush()
+    files = topic.broker.files
+    before = [name for name in topic.files() if name.endswith(".log")]
+    files.inject(Fault("sync_directory", at=at, path_ending=topic.log.directory))
+    topic.broker.pass_ms(60_000)
+    assert str(topic.log.failure).startswith("names could not be put on the disk")
+    with pytest.raises(LogFailed):
+        topic.put((b"d", b"v"))
+    assert {key: offset for offset, key in topic.keyed()} == {b"a": 5, b"b": 1, b"c": 6}
+    if at == 2:
+        topic.log.settings.retention_bytes = 0
+        topic.broker.pass_ms(600_000)
+        assert [name for name in topic.files() if name.endswith(".log")] == before, "nothing is removed meanwhile"
+    files.heal()
+    topic.broker.kill()
+    files.crash(seed)
+    topic.start_again()
+    assert topic.log.failure is None
+    assert {key: offset for offset, key in topic.keyed()} == {b"a": 5, b"b": 1, b"c": 6}
+    topic.clean()
+    assert topic.keyed() == [(1, b"b"), (5, b"a"), (6, b"c")]
+    assert f"{4:020d}.log" not in topic.files(), "it is in the one before now"
+
+
+def test_a_name_is_not_acknowledged_whose_sync_another_has_failed(tmp_path: Path) -> None:
+    topic = KeyedTopic(str(tmp_path / "db"))
+    topic.put_each(b"a", b"a", b"a")
+    topic.seal()
+    topic.flush()
+    files, partition = topic.broker.files, topic.broker.topic().partitions[0]
+    files.inject(Fault("sync_directory", path_ending=topic.log.directory))
+    topic.broker.runtime.hold("flush")
+    topic.log._roll(topic.broker.runtime.now_ms())
+    topic.put((b"b", b"acknowledged"))
+    durable = partition.durable()
+    assert durable is not None
+    topic.broker.pass_ms(15_000)
+    assert not durable.done
+    topic.broker.runtime.release("flush")
+    topic.broker.pass_ms(1000)
+    with pytest.raises(LogFailed):
+        durable.result()
+
+
+def test_files_that_cannot_be_removed_go_at_the_next_start(tmp_path: Path) -> None:
+    topic = KeyedTopic(str(tmp_path / "db"))
+    topic.put_each(b"a", b"b", b"a", b"a", b"a", b"a", b"c")
+    topic.seal()
+    topic.broker.files.inject(Fault("remove", path_ending="4.log", lasting=True))
+    topic.clean()
+    assert topic.keyed() == [(1, b"b"), (5, b"a"), (6, b"c")]
+    assert topic.broker.broker.cleaner.figures.failures == 0
+    assert f"{4:020d}.log" in topic.files()
+    topic.broker.files.heal()
+    topic.restart()
+    assert topic.keyed() == [(1, b"b"), (5, b"a"), (6, b"c")]
+    assert f"{4:020d}.log" not in topic.files()
 
 
 def test_a_topic_that_goes_is_left() -> None:

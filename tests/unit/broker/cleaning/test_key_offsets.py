@@ -2,6 +2,7 @@
 
 from millstream.broker.cleaning.key_offsets import KeyOffsets
 from millstream.broker.keyed_frames import KeyedRecord
+from tests.support.steps import taken
 
 
 def records(*keys: bytes | None) -> list[KeyedRecord]:
@@ -28,3 +29,17 @@ def test_a_bound_on_memory() -> None:
     assert full == [False] * 7
     assert offsets.is_full
     assert not KeyOffsets(0).is_full, "one key always fits"
+
+
+def test_many_keys_lie_in_many_tables_which_are_given_back_one_by_one() -> None:
+    offsets = KeyOffsets(200 * 300_000)
+    for base_offset in range(0, 200_000, 1000):
+        offsets.note(base_offset, records(*(b"%d" % n for n in range(base_offset, base_offset + 1000))))
+    sizes = [len(table) for table in offsets._tables]
+    assert sum(sizes) == 200_000
+    assert max(sizes) < 8192, "one that grows, or goes, holds up everyone for less than a millisecond"
+    assert offsets.left(0, records(b"0", b"199999")) == records(b"0")
+    steps = offsets.forget()
+    assert sum(1 for _ in steps) == len(sizes)
+    taken(steps)
+    assert not offsets._tables

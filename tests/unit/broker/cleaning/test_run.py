@@ -10,6 +10,7 @@ from millstream.sessions.pulsar.compaction import PulsarFrameRecords
 from millstream.wire.pulsar.entry import check_entry, encode_entry
 from millstream.wire.pulsar.pulsar_pb2 import MessageMetadata
 from millstream.wire.pulsar.stored_frame import build_frame
+from tests.support.steps import keyed
 from tests.unit.broker.cleaning.keyed_topic import KeyedTopic, headers_of
 from tests.unit.broker.simulated_broker import append
 
@@ -132,10 +133,15 @@ def test_a_policy_that_changes_ends_a_run() -> None:
     topic.seal()
     broker = topic.broker
 
-    def change() -> None:
-        broker.broker.topics.set_configs(broker.topic(), {"cleanup.policy": "delete", "retention.ms": "-1"})
-
-    topic.clean_meanwhile(50, change)
+    broker.runtime.hold("upkeep")
+    topic.clean()
+    while len(topic.left()) > 75:
+        broker.runtime.release("upkeep")
+        broker.runtime.step()
+        broker.runtime.hold("upkeep")
+    broker.wait(broker.broker.topics.set_configs(broker.topic(), {"cleanup.policy": "delete", "retention.ms": "-1"}))
+    broker.runtime.release("upkeep")
+    broker.pass_ms(15_000)
     left = topic.left()
     assert 60 < len(left) < 80, "in the middle of it"
     topic.clean(2)
@@ -207,7 +213,7 @@ def test_entries_of_pulsar_clients() -> None:
         (5, 1, 4),
     ]
     assert headers[-1].delete_horizon_ms is not None
-    (found,) = PulsarFrameRecords().keys(headers[-1], memoryview(topic.frames()[-1]))
+    (found,) = keyed(PulsarFrameRecords(), topic.frames()[-1])
     assert (found.key, found.deletes) == (b"c", True)
 
 

@@ -12,6 +12,7 @@ from millstream.broker.cleaning.sieve import Sieve
 from millstream.model.frame import FrameHeader, Magic, empty_frame, frame_crc, read_frame_header, set_base_offset
 from millstream.storage.producers import ProducerStates
 from millstream.wire.compression import Codec
+from tests.support.steps import keyed, taken
 from tests.unit.broker.cleaning.keyed_topic import READERS, Pair, headers_of, keyed_batch, records_of
 
 NOW_MS = 1_700_000_000_000
@@ -69,7 +70,8 @@ def cleaned(
     pairs = [(read_frame_header(frame), memoryview(frame)) for frame in frames]
     for header, frame in pairs:
         if header.base_offset < end_offset and header.base_offset not in aborted and header.record_count:
-            latest.note(header.base_offset, READERS[header.magic].keys(header, frame))
+            latest.note(header.base_offset, keyed(READERS[header.magic], frame))
+    left: list[bytes] = []
     sieve = Sieve(
         latest,
         READERS,
@@ -79,8 +81,11 @@ def cleaned(
         end_offset=end_offset,
         now_ms=now_ms,
         horizon_ms=NOW_MS + RETENTION_MS,
+        give=lambda frame: left.append(bytes(frame)),
     )
-    return [bytes(one) for one in (*sieve.sift(pairs), *sieve.finish())], sieve
+    taken(sieve.sift(pairs))
+    sieve.finish()
+    return left, sieve
 
 
 @given(st.lists(batches, min_size=1, max_size=12), st.data())

@@ -19,6 +19,7 @@ from millstream.wire.pulsar.pulsar_pb2 import (
 )
 from millstream.wire.pulsar.stored_frame import build_frame
 from millstream.wire.translation import read_records
+from tests.support.steps import keyed, left_of
 
 RECORDS = PulsarFrameRecords()
 Message = tuple[bytes | None, bytes | None]
@@ -50,8 +51,7 @@ def batched(messages: list[Message], compression: int = CompressionType.NONE) ->
 
 
 def keys(frame: bytearray) -> list[KeyedRecord]:
-    view = memoryview(frame)
-    return list(RECORDS.keys(read_frame_header(view), view))
+    return list(keyed(RECORDS, frame))
 
 
 def test_single_messages() -> None:
@@ -82,8 +82,7 @@ def test_of_a_batch_the_messages_that_stay_keep_their_places(compression: int) -
         KeyedRecord(2, None, False),
         KeyedRecord(3, b"a", True),
     ]
-    header = read_frame_header(frame)
-    left = RECORDS.keep(header, memoryview(frame), {1, 2})
+    left = left_of(RECORDS, frame, {1, 2})
     assert left is not None
     again = read_frame_header(left)
     assert (again.base_offset, again.record_count, again.last_offset, again.max_timestamp) == (40, 2, 43, 1000)
@@ -94,7 +93,7 @@ def test_of_a_batch_the_messages_that_stay_keep_their_places(compression: int) -
         (42, None, b"2"),
     ]
     assert keys(bytearray(left)) == [KeyedRecord(1, b"b", False), KeyedRecord(2, None, False)]
-    last = RECORDS.keep(again, memoryview(left), {2})
+    last = left_of(RECORDS, left, {2})
     assert last is not None
     assert [one.value for one in read_records(memoryview(last))] == [b"2"]
 
@@ -112,7 +111,7 @@ def test_frames_of_kafka_producers() -> None:
         KeyedRecord(2, None, False),
         KeyedRecord(3, b"a", True),
     ]
-    left = RECORDS.keep(read_frame_header(frame), memoryview(frame), {1, 3})
+    left = left_of(RECORDS, frame, {1, 3})
     assert left is not None
     assert read_frame_header(left).last_offset == 10
     assert [(one.offset, one.key) for one in read_records(memoryview(left))] == [(8, b"b"), (10, b"a")]

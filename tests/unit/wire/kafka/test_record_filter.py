@@ -2,14 +2,39 @@
 
 import pytest
 
-from millstream.model.frame import Attributes, frame_crc, read_frame_header, set_base_offset, set_log_append_time
+from millstream.model.frame import (
+    Attributes,
+    FrameHeader,
+    frame_crc,
+    read_frame_header,
+    set_base_offset,
+    set_log_append_time,
+)
 from millstream.model.record import Record
-from millstream.wire.compression import Codec
-from millstream.wire.kafka.errors import CorruptBatch, InvalidRecords
-from millstream.wire.kafka.record_filter import RecordSpans, filtered_batch, with_delete_horizon
+from millstream.wire.compression import Codec, decompress
+from millstream.wire.kafka.errors import InvalidRecords
+from millstream.wire.kafka.record_filter import StoredRecords, TimeTooFar, sealed_batch
 from millstream.wire.kafka.records import build_batch, first_late_record, read_records
 
+SLICE = 2
 CODECS = pytest.mark.parametrize("codec", list(Codec))
+
+
+def stored(batch: bytes | bytearray | memoryview) -> tuple[FrameHeader, StoredRecords]:
+    view = memoryview(batch)
+    header = read_frame_header(view)
+    return header, StoredRecords(header, decompress(Codec(header.attributes & 7), view[61:]), SLICE)
+
+
+def rest(batch: bytes | bytearray | memoryview, kept: set[int], horizon_ms: int | None = None) -> memoryview:
+    """What is left of a batch."""
+    header, records = stored(batch)
+    left = records.left([int(place in kept) for place in range(header.last_offset_delta + 1)], horizon_ms)
+    try:
+        while True:
+            next(left)
+    except StopIteration as end:
+        return memoryview(sealed_batch(*end.value))
 
 
 def sample(codec: Codec = Codec.NONE) -> bytearray:
@@ -32,7 +57,7 @@ def sample(codec: Codec = Codec.NONE) -> bytearray:
 def test_records_that_stay_are_what_they_were(codec: Codec) -> None:
     batch = memoryview(sample(codec))
     header = read_frame_header(batch)
-    left = memoryview(filtered_batch(header, batch, {1, 4}))
+    left = rest(batch, {1, 4})
     assert list(read_records(left)) == [one for one in read_records(batch) if one.offset in {101, 104}]
     found = read_frame_header(left)
     assert found.crc == frame_crc(left)
@@ -44,8 +69,7 @@ def test_records_that_stay_are_what_they_were(codec: Codec) -> None:
 def test_the_time_of_append_stays() -> None:
     batch = sample()
     set_log_append_time(memoryview(batch), 5000)
-    header = read_frame_header(batch)
-    left = memoryview(filtered_batch(header, memoryview(batch), {4}))
+    left = rest(batch, {4})
     assert [(one.offset, one.timestamp_ms) for one in read_records(left)] == [(104, 5000)]
     assert first_late_record(left, 5000, 0) == (104, 5000)
     assert first_late_record(left, 5000, 105) is None
@@ -53,7 +77,7 @@ def test_the_time_of_append_stays() -> None:
 
 def test_a_time_is_found_where_records_are_missing() -> None:
     batch = memoryview(sample())
-    left = memoryview(filtered_batch(read_frame_header(batch), batch, {2, 4}))
+    left = rest(batch, {2, 4})
     assert first_late_record(left, 970, 0) == (102, 980)
     assert first_late_record(left, 900, 103) == (104, 960)
     assert first_late_record(left, 990, 0) is None
@@ -63,32 +87,41 @@ def test_a_time_is_found_where_records_are_missing() -> None:
 def test_a_delete_horizon_changes_no_record(codec: Codec) -> None:
     batch = memoryview(sample(codec))
     header = read_frame_header(batch)
-    told = memoryview(with_delete_horizon(header, batch, 10**13))
+    told = rest(batch, {0, 1, 2, 3, 4}, 10**13)
     assert list(read_records(told)) == list(read_records(batch))
     found = read_frame_header(told)
     assert found.delete_horizon_ms == 10**13
     assert found.attributes == header.attributes | Attributes.DELETE_HORIZON
     assert found.max_timestamp == header.max_timestamp
     assert found.crc == frame_crc(told)
-    left = memoryview(filtered_batch(found, told, {3}))
+    left = rest(told, {3})
     assert read_frame_header(left).delete_horizon_ms == 10**13
     assert [one.timestamp_ms for one in read_records(left)] == [970]
 
 
 def test_keys_and_tombstones() -> None:
-    batch = memoryview(sample())
-    assert list(RecordSpans(read_frame_header(batch), batch).keyed()) == [
-        (n, b"k%d" % n, bool(n % 2)) for n in range(5)
-    ]
+    _, records = stored(sample())
+    slices = [list(one) for one in records.keyed()]
+    assert [len(one) for one in slices] == [2, 2, 1]
+    assert [one for slice_ in slices for one in slice_] == [(n, b"k%d" % n, bool(n % 2)) for n in range(5)]
 
 
-def test_what_cannot_be_read() -> None:
-    batch = sample(Codec.GZIP)
-    batch[61] ^= 0xFF
-    with pytest.raises(CorruptBatch):
-        RecordSpans(read_frame_header(batch), memoryview(batch))
-    header = read_frame_header(sample())
+def test_a_delete_horizon_and_fewer_records_at_once() -> None:
+    left = rest(sample(), {1, 3}, 5000)
+    found = read_frame_header(left)
+    assert (found.record_count, found.delete_horizon_ms, found.max_timestamp) == (2, 5000, 990)
+    assert list(read_records(left)) == [one for one in read_records(memoryview(sample())) if one.offset in {101, 103}]
+
+
+def test_a_horizon_that_is_too_far() -> None:
+    records = [Record(offset=0, timestamp_ms=-(2**63), key=b"k", value=None)]
+    with pytest.raises(TimeTooFar):
+        rest(build_batch(records), {0}, 1)
+
+
+@pytest.mark.parametrize("changes", [{"record_count": 4}, {"record_count": 6}, {"last_offset_delta": 3}])
+def test_what_cannot_be_read(changes: dict[str, int]) -> None:
+    view = memoryview(sample())
+    header = read_frame_header(view)._replace(**changes)
     with pytest.raises(InvalidRecords):
-        RecordSpans(header._replace(record_count=2**31 - 1), memoryview(sample()))
-    with pytest.raises(InvalidRecords):
-        RecordSpans(header._replace(record_count=4), memoryview(sample()))
+        list(StoredRecords(header, view[61:], SLICE).slices())

@@ -11,7 +11,8 @@ from millstream.wire.kafka import record_spans
 from millstream.wire.kafka.primitives import signed_varint
 from tests.support.twins import twin
 
-Find = Callable[[memoryview, int, memoryview], bool]
+Find = Callable[[memoryview, int, int, int, int, memoryview], int]
+END = 100
 IN_PYTHON: Find = twin("wire.kafka.record_spans").find_spans
 BOTH = pytest.mark.parametrize("find", [record_spans.find_spans, IN_PYTHON], ids=["installed", "python"])
 
@@ -27,8 +28,17 @@ def record(offset: int, key: bytes | None = b"k", value: bytes | None = b"v", ti
 
 def found(find: Find, body: bytes, count: int) -> list[list[int]] | None:
     spans = numbers(record_spans.SPAN_FIELDS * count)
-    if not find(memoryview(body), count, spans):
+    view, position, offset = memoryview(body), 0, 0
+    for number in range(count):  # one at a time and then all at once: the same
+        position = find(view, position, offset, END, 1, spans[number * record_spans.SPAN_FIELDS :])
+        if position < 0:
+            break
+        offset = spans[number * record_spans.SPAN_FIELDS + 3] + 1
+    again = numbers(record_spans.SPAN_FIELDS * count)
+    assert find(view, 0, 0, END, count, again) == position
+    if position != len(body):
         return None
+    assert again == spans
     listed = spans.tolist()
     return [listed[at : at + record_spans.SPAN_FIELDS] for at in range(0, len(listed), record_spans.SPAN_FIELDS)]
 
@@ -53,6 +63,7 @@ def test_keys_values_times_and_offsets(find: Find) -> None:
         (record(0) + record(1), 1),  # one too many
         (record(1) + record(1), 2),  # offsets that do not rise
         (record(-1), 1),
+        (record(END), 1),
         (record(0)[:-2], 1),
         (signed_varint(-3) + record(0), 1),
         (b"\xff" * 20, 1),

@@ -7,7 +7,6 @@ from millstream.wire.pulsar.entry import (
     Entry,
     broker_entry_prefix,
     check_entry,
-    compact_entry,
     encode_entry,
     join_chunks,
     read_entry,
@@ -27,6 +26,7 @@ from millstream.wire.pulsar.pulsar_pb2 import (
     MessageMetadata,
     SingleMessageMetadata,
 )
+from tests.support.compacted_entries import compact_entry
 
 CODECS = (NONE, LZ4, ZLIB, ZSTD, SNAPPY)
 CONTENTS = [b"first", b"", b"third" * 100]
