@@ -144,8 +144,7 @@ class LogCleaner:
         """Clean the next partition that is due, as it is by now; look again if there is none left."""
         now_ms = self._runtime.now_ms()
         while self._due:
-            topic, partition = self._due.popleft()
-            dirty = self._dirty_part(topic, partition, now_ms) if self._may_clean(partition) else None
+            dirty = self._looked_at(*self._due.popleft(), now_ms)
             if dirty is not None:
                 self._clean(dirty)
                 return
@@ -155,9 +154,19 @@ class LogCleaner:
         now_ms = self._runtime.now_ms()
         for topic in self._topics:
             for partition in topic.partitions:
-                dirty = self._dirty_part(topic, partition, now_ms) if self._may_clean(partition) else None
+                dirty = self._looked_at(topic, partition, now_ms)
                 if dirty is not None:
                     yield dirty
+
+    def _looked_at(self, topic: Topic, partition: Partition, now_ms: int) -> _Dirty | None:
+        """What is to be cleaned of a partition; None if nothing is, or if that cannot be told."""
+        if not self._may_clean(partition):
+            return None
+        try:
+            return self._dirty_part(topic, partition, now_ms)
+        except Exception as error:  # noqa: BLE001 - as when a run ends with it
+            self._leave(partition, error)
+            return None
 
     def _may_clean(self, partition: Partition) -> bool:
         is_out = partition in self._failed or partition in self._put_off or partition.log.failure is not None
@@ -233,7 +242,7 @@ class LogCleaner:
             self.figures.time_ms += self._runtime.monotonic_ms() - began_ms
             try:
                 outcome.result()
-            except Exception as error:  # noqa: BLE001 - a fault of ours, too, is to cost no other partition its cleaning
+            except Exception as error:  # noqa: BLE001 - a fault of ours, too, costs no other partition its cleaning
                 self._leave(partition, error)
             if not self._closed:
                 self._runtime.call_soon(self._clean_next)

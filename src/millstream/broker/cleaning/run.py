@@ -251,7 +251,7 @@ class CleaningRun:
     def _take_back(self, draft: SegmentDraft) -> Steps[None]:
         try:
             yield draft.discard_work
-        except (MillstreamError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - the error that it is taken back for is the one to be told
             if not self._partition.deleted:
                 _log.warning("draft of a segment stays directory=%s reason=%s", self._log.directory, error)
         draft.release()

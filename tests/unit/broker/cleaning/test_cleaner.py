@@ -5,10 +5,15 @@ from pathlib import Path
 import pytest
 
 from millstream.broker.cleaning.cleaner import CLEANED_DOCUMENT
+from millstream.broker.keyed_frames import OpenFrame
 from millstream.broker.namespaces.policies import Retention
+from millstream.broker.steps import Steps
+from millstream.model.frame import FrameHeader
+from millstream.sessions.kafka.compaction import KafkaFrameRecords
 from millstream.storage.errors import LogFailed
 from tests.support.simulated_files import Fault
-from tests.unit.broker.cleaning.keyed_topic import KeyedTopic
+from tests.unit.broker.cleaning.keyed_topic import KeyedTopic, keyed_batch
+from tests.unit.broker.simulated_broker import append
 
 
 def test_the_last_of_each_key_stays_at_its_offset() -> None:
@@ -239,6 +244,58 @@ def test_files_that_cannot_be_removed_go_at_the_next_start(tmp_path: Path) -> No
     topic.restart()
     assert topic.keyed() == [(1, b"b"), (5, b"a"), (6, b"c")]
     assert f"{4:020d}.log" not in topic.files()
+
+
+class Faulty(KafkaFrameRecords):
+    """A reader with a fault that shows at the n-th frame with a key."""
+
+    def __init__(self, key: bytes, at: int) -> None:
+        self._key = key
+        self.left = at
+
+    def open(self, header: FrameHeader, frame: memoryview) -> Steps[OpenFrame | None]:
+        if self._key in bytes(frame):
+            self.left -= 1
+            if self.left == 0:
+                raise KeyError("a fault of ours")
+        return super().open(header, frame)
+
+
+@pytest.mark.parametrize("at", range(1, 12, 2))
+def test_a_fault_of_ours_is_loud_and_costs_no_other_partition_its_cleaning(
+    at: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic = KeyedTopic()
+    topic.put_each(*[b"faulty"] * 5)
+    topic.seal()
+    broker = topic.broker
+    other = broker.create("other", 1, cleanup__policy="compact", segment__bytes="400").partitions[0]
+    for _ in range(3):
+        append(other, keyed_batch([(b"a", b"v" * 200)]))
+    other.log._roll(broker.runtime.now_ms())
+    reader = broker.broker.cleaner.readers[2] = Faulty(b"faulty", at)
+    topic.clean(2)
+    assert reader.left <= 0
+    figures = broker.broker.cleaner.figures
+    assert (figures.runs, figures.failures) == (2, 1)
+    assert "not cleaned until the next start" in caplog.text
+    assert "a fault of ours" in caplog.text
+    assert other.log.sealed_segments[0].next_offset == 3, "the other is compacted"
+    assert {key: offset for offset, key in topic.keyed()} == {b"faulty": 4}
+    assert not [name for name in topic.files() if name.endswith(".new")]
+    assert not any(segment.pinned for segment in topic.log.sealed_segments)
+
+
+def test_a_fault_in_looking_at_a_partition_is_its_own(caplog: pytest.LogCaptureFixture) -> None:
+    topic = KeyedTopic()
+    topic.put_each(b"a", b"a")
+    topic.seal()
+    broken = topic.broker.create("broken", 1, cleanup__policy="compact").partitions[0]
+    broken.log.seal_old = None  # type: ignore[method-assign, assignment]
+    topic.clean(2)
+    assert topic.keyed() == [(1, b"a")]
+    assert topic.broker.broker.cleaner.figures.failures == 1
+    assert caplog.text.count("not cleaned until the next start") == 1
 
 
 def test_a_topic_that_goes_is_left() -> None:
