@@ -103,6 +103,7 @@ class Broker:
         self.schemas = SchemaRegistry(runtime, self.documents, known)
         self.compaction = Compaction(runtime, directory, self.documents)
         self.cleaner = LogCleaner(runtime, directory.files, self.topics, self.documents, settings)
+        self.cleaner.aborted = self.transactions.aborted
         self.deduplication = Deduplication(runtime, self.documents)
         self.translated_frames = TranslatedFrames(settings.translation_cache_bytes)
         self.producer_ids = ProducerIds(store, snapshot.values)

@@ -8,13 +8,13 @@ again.
 
 import logging
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 from uuid import UUID
 
 from millstream.broker.cleaning.run import Cleaned, CleaningRun, NotCompacted, Replacing
-from millstream.broker.documents import Document, Documents
+from millstream.broker.documents import Document, DocumentChange, Documents
 from millstream.broker.keyed_frames import FrameRecords
 from millstream.broker.partition import Partition
 from millstream.broker.settings import BrokerSettings
@@ -30,6 +30,29 @@ __all__ = ["CLEANED_DOCUMENT", "CleanerFigures", "LogCleaner"]
 
 _log = logging.getLogger(__name__)
 CLEANED_DOCUMENT: Final = "log-cleaned"
+_READ_BEFORE_S: Final = 60
+"""For so long, frames may be looked at that were read before the file they came from was replaced: of those that were
+aborted, it has to be known that they are for nobody."""
+
+Place = tuple[UUID, int]
+
+
+class AbortedOffsets(Protocol):
+    """What is remembered of aborted transactions."""
+
+    def emptied(self, place: Place, offset: int) -> Sequence[DocumentChange]:
+        """What is to be stored once nothing is left of what was aborted before an offset of a partition."""
+
+    def forget_before(self, place: Place, offset: int) -> None:
+        """Nobody asks any more about offsets before one of a partition."""
+
+
+class _NoAborted:
+    def emptied(self, place: Place, offset: int) -> Sequence[DocumentChange]:
+        return ()
+
+    def forget_before(self, place: Place, offset: int) -> None:
+        return
 
 
 @dataclass(slots=True)
@@ -78,7 +101,7 @@ class LogCleaner:
         settings: the server's.
 
     `readers` gets what reads frames, by their magic value, from the session layers. `replacing` is told of what is
-    about to change, by whoever depends on where frames stand.
+    about to change, by whoever depends on where frames stand. `aborted` forgets what has no records any more.
     """
 
     def __init__(
@@ -96,6 +119,7 @@ class LogCleaner:
         self._closed = False
         self.readers: dict[int, FrameRecords] = {}
         self.replacing: Replacing = lambda *_: settled(None)
+        self.aborted: AbortedOffsets = _NoAborted()
         self.figures = CleanerFigures()
         if settings.cleaner_enabled:
             self._rest()
@@ -234,8 +258,7 @@ class LogCleaner:
                 cleaned.before_bytes,
                 cleaned.after_bytes,
             )
-            document = {"offset": cleaned.offset, "tombstones_go_ms": cleaned.tombstones_go_ms}
-            return self._documents.put(CLEANED_DOCUMENT, _key(dirty.topic, partition.index), document)
+            return self._note(dirty.topic, partition, cleaned)
 
         def end(outcome: Pending[None]) -> None:
             self.figures.runs += 1
@@ -249,6 +272,21 @@ class LogCleaner:
 
         stepped = take_steps(self._runtime, UPKEEP_LANE, run.steps(), lambda: self._closed)
         stepped.chain(note).when_done(end)
+
+    def _note(self, topic: Topic, partition: Partition, cleaned: Cleaned) -> Pending[None]:
+        """Make last what is clean, and with it that nothing has to be known of what was aborted in there."""
+        place, offset = (topic.id, partition.index), cleaned.emptied_offset
+        document = {"offset": cleaned.offset, "tombstones_go_ms": cleaned.tombstones_go_ms}
+        changes = [(CLEANED_DOCUMENT, _key(topic, partition.index), document), *self.aborted.emptied(place, offset)]
+
+        def forget() -> None:
+            if not partition.deleted:  # else another may have its number
+                self.aborted.forget_before(place, offset)
+
+        def forget_later(_: None) -> None:
+            self._runtime.call_later(_READ_BEFORE_S, forget)
+
+        return self._documents.change(changes).then(forget_later)
 
     def _leave(self, partition: Partition, error: Exception) -> None:
         """Leave a partition alone after an error: for a while, or until the next start if what its files hold is not

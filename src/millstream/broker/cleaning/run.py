@@ -48,11 +48,13 @@ class Cleaned(NamedTuple):
 
     Args:
         offset: the first that it has not cleaned.
+        emptied_offset: of what was aborted before it, nothing is left; it is smaller where segments are damaged.
         tombstones_go_ms: when the first of the tombstones that it has left goes; None if there are none.
         before_bytes, after_bytes: of the segments that it has written anew.
     """
 
     offset: int
+    emptied_offset: int
     tombstones_go_ms: int | None
     before_bytes: int
     after_bytes: int
@@ -94,7 +96,7 @@ class CleaningRun:
         self._replacing = replacing
         self._now_ms = now_ms
         self._horizon_ms = min(self._now_ms + partition.settings.delete_retention_ms, _INT64_MAX)
-        self._damaged = False
+        self._damaged_offset: int | None = None  # with which the first damaged segment begins
         self._tombstones_go_ms: int | None = None
         self._before_bytes = self._after_bytes = 0
 
@@ -117,8 +119,10 @@ class CleaningRun:
             # Looked up again: retention and deletions may have taken the first of those that follow.
             segments = self._segments(segments[count - 1].next_offset, offset)
         # While a damaged segment keeps tombstones back, there is no use in coming back for them.
-        horizon_ms = None if self._damaged else self._tombstones_go_ms
-        return Cleaned(offset, horizon_ms, self._before_bytes, self._after_bytes)
+        damaged = self._damaged_offset
+        horizon_ms = self._tombstones_go_ms if damaged is None else None
+        emptied_offset = offset if damaged is None else min(offset, damaged)
+        return Cleaned(offset, emptied_offset, horizon_ms, self._before_bytes, self._after_bytes)
 
     def _learn(self) -> Steps[int]:
         """Note the last offset of each key; gives the offset up to which that was done."""
@@ -210,7 +214,8 @@ class CleaningRun:
 
     def _leave(self, damaged: list[Segment]) -> int:
         """Leave segments as they are. As records in there stay, so do tombstones that come later."""
-        self._damaged = True
+        if self._damaged_offset is None:
+            self._damaged_offset = damaged[0].base_offset
         _log.warning("damaged segments not cleaned file=%s segments=%d", damaged[0].log_path, len(damaged))
         return len(damaged)
 
@@ -265,7 +270,7 @@ class CleaningRun:
             is_remembered=lambda header: producers.remembers(header.producer_id, header.base_offset),
             start_offset=self._log.start_offset,
             end_offset=offset,
-            now_ms=None if self._damaged else self._now_ms,
+            now_ms=self._now_ms if self._damaged_offset is None else None,
             horizon_ms=self._horizon_ms,
             give=give,
         )

@@ -116,6 +116,26 @@ class StoredAborted:
             if partition.transactions is not None:
                 partition.transactions.forget_before(start_offset)
 
+    def emptied(self, place: Place, offset: int) -> list[DocumentChange]:
+        """What is to be stored once compaction has left nothing of what was aborted before an offset."""
+        partition = self._partition_of(place)
+        aborted = partition.transactions.aborted if partition is not None and partition.transactions else None
+        if not aborted or aborted.first[0] >= offset:
+            return []
+        changes: list[DocumentChange] = []
+        for key, document in self._documents.of_kind(ABORTED_DOCUMENT).items():
+            ranges = _decoded(key, document) if _place_of(key) == place else None
+            if ranges is not None and ranges.remove_before(offset):
+                left = {**document, **encode_document(ranges)} if ranges else None
+                changes.append((ABORTED_DOCUMENT, key, left))
+        return changes
+
+    def forget_before(self, place: Place, offset: int) -> None:
+        """Let it not be known any more either, of what was aborted before an offset."""
+        partition = self._partition_of(place)
+        if partition is not None and partition.transactions is not None:
+            partition.transactions.forget_before(offset)
+
     def forget_topic(self, topic_id: UUID, first: int) -> None:
         """The partitions of a topic from one on are gone."""
         for key in list(self._documents.of_kind(ABORTED_DOCUMENT)):

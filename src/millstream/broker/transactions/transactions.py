@@ -103,7 +103,7 @@ class Transactions:
         self._enabled = enabled
         self._numbers = TransactionNumbers(documents)
         self._acknowledged = StoredAcknowledgements(documents)
-        self._aborted = StoredAborted(documents, self._partition)
+        self.aborted = StoredAborted(documents, self._partition)
         self.pending_offsets = PendingOffsets(documents, offsets)
         self.time_out: Callable[[Transaction], None] = lambda _: None
         self._of: dict[int, Transaction] = {}
@@ -118,7 +118,7 @@ class Transactions:
     # The start
 
     def _load(self) -> None:
-        self._aborted.load()
+        self.aborted.load()
         for key, document in self._documents.of_kind(TRANSACTION_DOCUMENT).items():
             transaction = Transaction.load(int(key), document)
             self._of[transaction.number] = transaction
@@ -150,7 +150,7 @@ class Transactions:
             for place, offset in list(transaction.partitions.items()):
                 topic = self._topics.by_id(place[0])
                 partition = self._partition(place)
-                if topic is None or partition is None or self._aborted.is_stored(place, transaction.number):
+                if topic is None or partition is None or self.aborted.is_stored(place, transaction.number):
                     continue
                 if offset <= partition.log.end_offset:
                     looking.setdefault(place, []).append(transaction)
@@ -472,7 +472,7 @@ class Transactions:
         if transaction.owner is not None:
             documents[-1] = (TRANSACTION_DOCUMENT, str(transaction.number), None)
         if not commit:
-            documents += self._aborted.changes(transaction)
+            documents += self.aborted.changes(transaction)
         now_ms = self._runtime.now_ms()
         settling, also, apply = self.pending_offsets.settle(transaction, commit=commit, now_ms=now_ms)
         return self._documents.change([*documents, *settling], also).then(lambda _: apply)
@@ -500,9 +500,9 @@ class Transactions:
             written = partition.transactions.end(number, commit=commit)
             if written is None or commit:
                 continue
-            if not self._aborted.is_stored(place, number):  # it was decided by a server that did this afterwards
-                lasting.append(self._aborted.put(place, transaction, written))
-            self._aborted.note(place, transaction)
+            if not self.aborted.is_stored(place, number):  # it was decided by a server that did this afterwards
+                lasting.append(self.aborted.put(place, transaction, written))
+            self.aborted.note(place, transaction)
         if transaction.owner is not None:
             del self._of[number]
             return
@@ -568,11 +568,11 @@ class Transactions:
     def expire(self) -> None:
         """Forget what is not needed any more: transactions ended long ago, aborted records that the log has not."""
         self._forget_ended()
-        self._aborted.expire()
+        self.aborted.expire()
 
     def forget_topic(self, topic_id: UUID, first: int = 0) -> None:
         """Drop what lasts of a topic that is gone, or of its partitions from one on; no transaction is there now."""
-        self._aborted.forget_topic(topic_id, first)
+        self.aborted.forget_topic(topic_id, first)
         for transaction in self._of.values():
             written = [place for place in transaction.partitions if place[0] == topic_id and place[1] >= first]
             subscribed = {
