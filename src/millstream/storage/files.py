@@ -14,6 +14,8 @@ __all__ = ["File", "Files", "Lock", "OsFiles"]
 Buffer = bytes | bytearray | memoryview
 
 _NO_ROOM: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_BUFFERS_MAX: Final = 1024
+"""Buffers that Linux takes in one call, IOV_MAX; with more it refuses the call."""
 _READ_HANDLES_MAX: Final = 256
 """Descriptors kept open for sealed segments: enough for what is read at one time, far below any limit."""
 
@@ -113,6 +115,8 @@ class OsFile:
 
     def write(self, position: int, buffers: Sequence[Buffer]) -> None:
         total = sum(map(len, buffers))
+        if len(buffers) > _BUFFERS_MAX:
+            buffers = [b"".join(buffers)]
         try:
             written = os.pwritev(self._fd, buffers, position)
             if written == total:

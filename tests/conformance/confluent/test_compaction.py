@@ -97,6 +97,18 @@ def test_the_latest_of_each_key_stays(
     assert read_topic(cleaning_broker, topic, **{"isolation.level": "read_uncommitted"}) == expected
 
 
+def test_thousands_of_batches_of_one_record_each(
+    cleaning_broker: ServerProcess, new_topic: Callable[..., str]
+) -> None:
+    topic = topic_on(cleaning_broker, new_topic, segment_bytes="1000000", segment_ms="1000")
+    count, keys = 4000, 2500
+    written = [{"topic": topic, "key": b"%d" % (n % keys), "value": b"%d" % n} for n in range(count)]
+    send(cleaning_broker, written, **{"batch.num.messages": 1})
+    expected = [(n, written[n]["key"], written[n]["value"]) for n in range(count - keys, count)]
+    eventually(lambda: read_topic(cleaning_broker, topic) == expected)
+    assert "not cleaned" not in cleaning_broker.log()
+
+
 def test_an_offset_is_found_by_time_where_records_are_gone(
     cleaning_broker: ServerProcess, new_topic: Callable[..., str]
 ) -> None:

@@ -252,3 +252,11 @@ def test_the_codes_that_mean_no_room(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         with pytest.raises(OSError if code == errno.EIO else DiskFull):
             file.write(0, [b"x"])
     file.close()
+
+
+def test_more_buffers_than_the_system_takes_in_one_call(tmp_path: Path) -> None:
+    file = OsFiles().open(str(tmp_path / "file"))
+    pieces = [b"%d," % number for number in range(5000)]
+    file.write(3, pieces)
+    assert file.read(3, 100_000) == b"".join(pieces)
+    file.close()
