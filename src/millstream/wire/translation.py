@@ -89,7 +89,7 @@ def walk_records(frame: memoryview) -> Iterator[Record]:
 
 def read_records(frame: memoryview) -> Sequence[Record]:
     """All records of a frame; see `walk_records`."""
-    return list(walk_records(frame))
+    return tuple(walk_records(frame))
 
 
 def read_table(span: FrameSpan) -> RecordTable | None:

@@ -1,6 +1,7 @@
 # The C types of record_rows.py, for the compiled module.
 cimport cython
 
+from millstream.wire.kafka cimport varints
 from millstream.wire.texts cimport is_text
 
 
@@ -14,14 +15,14 @@ cpdef Py_ssize_t read_rows(
 ) except? -1
 
 
-@cython.locals(size="long long", field="int", value="unsigned long long", shift="int", byte="int")
+@cython.locals(size="long long", field="int")
 cdef Py_ssize_t _read_record(
     const unsigned char[::1] body, Py_ssize_t position, Py_ssize_t stop, long long first_ms, long long[::1] rows,
     Py_ssize_t row, long long[::1] totals
 )
 
 
-@cython.locals(size="long long", field="long long", value="unsigned long long", shift="int", byte="int")
+@cython.locals(size="long long", field="long long")
 cdef Py_ssize_t _read_headers(
     const unsigned char[::1] body, Py_ssize_t position, Py_ssize_t stop, long long count, long long[::1] headers,
     Py_ssize_t header, long long[::1] totals
@@ -66,9 +67,3 @@ cdef int _varint_bytes(unsigned long long value)
 
 
 cdef unsigned long long _zigzag(long long value)
-
-
-cdef long long _unzigzag(unsigned long long value)
-
-
-cdef unsigned long long _shifted(unsigned long long value, int shift)

@@ -8,6 +8,7 @@ the same name: Cython takes the types from `record_rows.pxd`. Read by Python it 
 
 from typing import Final
 
+from millstream.wire.kafka import varints
 from millstream.wire.texts import is_text
 
 __all__ = [
@@ -81,18 +82,9 @@ def _read_record(
     """Fill in one row; gives where its headers are, -1 if it does not fit. Where it ends goes to totals, at 3."""
     # Its length and attributes; the deltas of its time and offset; its key, its value; the count of its headers.
     for field in range(6):
-        value = shift = 0
-        byte = 128
-        while byte >= 128:
-            if position >= stop or shift > 63:
-                return -1
-            byte = body[position]
-            if shift == 63 and byte > 1:
-                return -1
-            position += 1
-            value |= _shifted(byte & 127, shift)
-            shift += 7
-        size = _unzigzag(value)
+        position, size = varints.take_varint(body, position, stop)
+        if position < 0:
+            return -1
         if field == 0:
             if size < 1 or size > stop - position:
                 return -1
@@ -128,16 +120,9 @@ def _read_headers(
     if count * 4 > len(headers) - header:
         return -2
     for field in range(count * 2):
-        value = shift = 0
-        byte = 128
-        while byte >= 128:
-            if position >= stop or shift > 28:
-                return -1
-            byte = body[position]
-            position += 1
-            value |= _shifted(byte & 127, shift)
-            shift += 7
-        size = _unzigzag(value)
+        position, size = varints.take_varint(body, position, stop)
+        if position < 0:
+            return -1
         if size > stop - position:
             return -1
         if field & 1 == 0:
@@ -276,11 +261,3 @@ def _varint_bytes(value: int) -> int:
 
 def _zigzag(value: int) -> int:
     return value << 1 if value >= 0 else (-value << 1) - 1
-
-
-def _unzigzag(value: int) -> int:
-    return -(value >> 1) - 1 if value & 1 else value >> 1
-
-
-def _shifted(value: int, shift: int) -> int:
-    return value << shift

@@ -1,6 +1,8 @@
 # The C types of record_spans.py, for the compiled module.
 cimport cython
 
+from millstream.wire.kafka cimport varints
+
 
 @cython.locals(span="Py_ssize_t")
 cpdef Py_ssize_t find_spans(
@@ -9,14 +11,5 @@ cpdef Py_ssize_t find_spans(
 )
 
 
-@cython.locals(
-    stop="Py_ssize_t", end="Py_ssize_t", field="int", value="unsigned long long", shift="int", byte="int",
-    number="long long",
-)
+@cython.locals(stop="Py_ssize_t", end="Py_ssize_t", field="int", number="long long")
 cdef Py_ssize_t _read_span(const unsigned char[::1] body, Py_ssize_t position, long long[::1] spans, Py_ssize_t span)
-
-
-cdef long long _unzigzag(unsigned long long value)
-
-
-cdef unsigned long long _shifted(unsigned long long value, int shift)

@@ -13,6 +13,8 @@ What it tells of a record is SPAN_FIELDS numbers:
 
 from typing import Final
 
+from millstream.wire.kafka import varints
+
 __all__ = ["SPAN_FIELDS", "find_spans"]
 
 SPAN_FIELDS: Final = 7
@@ -47,18 +49,9 @@ def _read_span(body: memoryview, position: int, spans: memoryview, span: int) ->
     stop = end = len(body)
     # Its length and attributes; the deltas of its time and offset; its key, its value.
     for field in range(5):
-        value = shift = 0
-        byte = 128
-        while byte >= 128:
-            if position >= stop or shift > 63:
-                return -1
-            byte = body[position]
-            if shift == 63 and byte > 1:
-                return -1
-            position += 1
-            value |= _shifted(byte & 127, shift)
-            shift += 7
-        number = _unzigzag(value)
+        position, number = varints.take_varint(body, position, stop)
+        if position < 0:
+            return -1
         if field == 0:
             if number < 1 or number > end - position:
                 return -1
@@ -75,11 +68,3 @@ def _read_span(body: memoryview, position: int, spans: memoryview, span: int) ->
             if number > 0:
                 position += number
     return stop
-
-
-def _unzigzag(value: int) -> int:
-    return -(value >> 1) - 1 if value & 1 else value >> 1
-
-
-def _shifted(value: int, shift: int) -> int:
-    return value << shift
