@@ -175,7 +175,7 @@ class CleaningRun:
             raise
         except Exception as error:
             # Whatever it was: a fault of ours, too, must leave nothing half done.
-            if isinstance(error, LogFailed):
+            if isinstance(error, LogFailed) and not self._partition.deleted:
                 self._log.fail(str(error))
             if not draft.is_placed:
                 yield from self._take_back(draft)
