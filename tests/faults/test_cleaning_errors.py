@@ -1,5 +1,5 @@
-"""Every call that a cleaner makes to the disk fails once, or from then on, and the power is lost after that or not: the
-latest of each key stays, offsets stay dense, and other partitions go on being compacted."""
+"""Every call that a cleaner makes to the disk fails, once or from then on, and the process dies or the power is lost:
+the latest of each key stays, offsets stay dense, and other partitions go on being compacted."""
 
 from pathlib import Path
 

@@ -1,5 +1,6 @@
 """Bounded decompression: the room for the result is never larger than a limit, whatever the input claims."""
 
+import mmap
 import struct
 from collections.abc import Callable
 from enum import IntEnum
@@ -10,7 +11,7 @@ import cramjam
 from millstream.model.errors import MillstreamError
 from millstream.wire.limits import INFLATED_BATCH_BYTES_MAX
 
-__all__ = ["Codec", "CompressionError", "compress", "decompress"]
+__all__ = ["Codec", "CompressionError", "compress", "decompress", "room_for"]
 
 XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER_BYTES: Final = 16
@@ -23,6 +24,7 @@ _LZ4_LENGTH: Final = struct.Struct("<I")
 _FIRST_GUESS: Final = 4  # times the input; text usually compresses less
 _NEXT_GUESS: Final = 8
 _SMALLEST_ROOM_BYTES: Final = 64 * 1024
+_LARGE_ROOM_BYTES: Final = 1024 * 1024
 
 
 class CompressionError(MillstreamError):
@@ -54,8 +56,17 @@ def decompress(codec: Codec, data: memoryview, limit_bytes: int = INFLATED_BATCH
     if codec is Codec.NONE:
         return data
     if codec is Codec.SNAPPY:
-        return memoryview(_decompress_snappy(data, limit_bytes))
+        return _decompress_snappy(data, limit_bytes)
     return _decompress_by_guess(_INTO[codec], data, limit_bytes)
+
+
+def room_for(size_bytes: int) -> memoryview:
+    """Room to unpack into, of at least a byte.
+
+    A large one comes from the system as it is: to fill it with zeros first, as a bytearray is, takes as long as the
+    unpacking, some 60 ms for 128 MiB, and holds up all other threads, which unpacking does not.
+    """
+    return memoryview(bytearray(size_bytes) if size_bytes <= _LARGE_ROOM_BYTES else mmap.mmap(-1, size_bytes))
 
 
 def compress(codec: Codec, data: bytes | bytearray | memoryview) -> bytes:
@@ -86,7 +97,7 @@ def _compress_lz4(data: memoryview) -> bytes:
     return b"".join(parts)
 
 
-_INTO: Final[dict[Codec, Callable[[memoryview, bytearray], int]]] = {
+_INTO: Final[dict[Codec, Callable[[memoryview, memoryview], int]]] = {
     Codec.GZIP: cramjam.gzip.decompress_into,
     Codec.LZ4: cramjam.lz4.decompress_into,
     Codec.ZSTD: cramjam.zstd.decompress_into,
@@ -94,14 +105,14 @@ _INTO: Final[dict[Codec, Callable[[memoryview, bytearray], int]]] = {
 
 
 def _decompress_by_guess(
-    into: Callable[[memoryview, bytearray], int], data: memoryview, limit_bytes: int
+    into: Callable[[memoryview, memoryview], int], data: memoryview, limit_bytes: int
 ) -> memoryview:
     # These formats need not say how large the result is, so room is made in steps up to the limit.
     room = min(max(len(data) * _FIRST_GUESS, _SMALLEST_ROOM_BYTES), limit_bytes)
     while True:
-        out = bytearray(room)
+        out = room_for(room)
         try:
-            return memoryview(out)[: into(data, out)]
+            return out[: into(data, out)]
         except cramjam.DecompressionError as error:
             if "whole buffer" not in str(error):
                 raise CompressionError(f"a compressed body cannot be unpacked: {error}") from None
@@ -110,7 +121,7 @@ def _decompress_by_guess(
         room = min(room * _NEXT_GUESS, limit_bytes)
 
 
-def _decompress_snappy(data: memoryview, limit_bytes: int) -> bytearray:
+def _decompress_snappy(data: memoryview, limit_bytes: int) -> memoryview:
     if bytes(data[: len(XERIAL_MAGIC)]) != XERIAL_MAGIC:
         return _snappy_block(data, limit_bytes)
     out = bytearray()
@@ -122,15 +133,15 @@ def _decompress_snappy(data: memoryview, limit_bytes: int) -> bytearray:
             raise CompressionError("a snappy block is longer than its body")
         out += _snappy_block(data[position : position + size], limit_bytes - len(out))
         position += size
-    return out
+    return memoryview(out)
 
 
-def _snappy_block(block: memoryview, limit_bytes: int) -> bytearray:
+def _snappy_block(block: memoryview, limit_bytes: int) -> memoryview:
     try:
         size = cramjam.snappy.decompress_raw_len(block)
         if size > limit_bytes:
             raise CompressionError("a snappy body unpacks to more than its limit")
-        out = bytearray(size)
+        out = room_for(size)
         cramjam.snappy.decompress_raw_into(block, out)
     except cramjam.DecompressionError as error:
         raise CompressionError(f"a snappy body cannot be unpacked: {error}") from None

@@ -1,5 +1,6 @@
 """Packing bodies as the clients of all languages take them."""
 
+import mmap
 from importlib import import_module
 from typing import Any
 
@@ -23,3 +24,14 @@ def test_blocks_of_lz4_do_not_depend_on_each_other(data: bytes) -> None:
     told = lz4_frame.get_frame_info(packed)
     assert (told["block_linked"], told["content_checksum"], told["block_checksum"]) == (False, False, False)
     assert lz4_frame.decompress(packed) == data
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_large_bodies_are_unpacked_into_room_that_nobody_has_to_fill_first(codec: Codec) -> None:
+    body = b"0123456789abcdef" * 200_000
+    unpacked = decompress(codec, memoryview(compress(codec, body)))
+    assert unpacked == body
+    assert codec is Codec.NONE or isinstance(unpacked.obj, mmap.mmap)
+    small = decompress(codec, memoryview(compress(codec, body[:1000])))
+    assert small == body[:1000]
+    assert not isinstance(small.obj, mmap.mmap)

@@ -8,6 +8,7 @@ from typing import Final
 
 import cramjam
 
+from millstream.wire.compression import room_for
 from millstream.wire.limits import INFLATED_BATCH_BYTES_MAX
 from millstream.wire.pulsar.errors import MalformedEntry, UnsupportedCompression
 from millstream.wire.pulsar.pulsar_pb2 import LZ4, NONE, SNAPPY, ZLIB, ZSTD
@@ -15,12 +16,12 @@ from millstream.wire.pulsar.pulsar_pb2 import LZ4, NONE, SNAPPY, ZLIB, ZSTD
 __all__ = ["compress", "is_compression", "uncompress"]
 
 
-def _uncompress_lz4(data: memoryview, out: bytearray) -> int:
+def _uncompress_lz4(data: memoryview, out: memoryview) -> int:
     written: int = cramjam.lz4.decompress_block_into(data, out, output_len=len(out))
     return written
 
 
-_INTO: Final[dict[int, Callable[[memoryview, bytearray], int]]] = {
+_INTO: Final[dict[int, Callable[[memoryview, memoryview], int]]] = {
     LZ4: _uncompress_lz4,
     ZLIB: cramjam.zlib.decompress_into,
     ZSTD: cramjam.zstd.decompress_into,
@@ -55,14 +56,14 @@ def uncompress(number: int, data: memoryview, size: int) -> memoryview:
         raise MalformedEntry(f"a payload says it unpacks to {size} bytes, more than {INFLATED_BATCH_BYTES_MAX}")
     if size == 0:
         return memoryview(b"")
-    out = bytearray(size)
+    out = room_for(size)
     try:
         written = into(data, out)
     except (cramjam.DecompressionError, ValueError) as error:
         raise MalformedEntry(f"a payload cannot be unpacked to {size} bytes: {error}") from None
     if written != size:
         raise MalformedEntry(f"a payload says it unpacks to {size} bytes, and it unpacks to {written}")
-    return memoryview(out)
+    return out
 
 
 def compress(number: int, data: bytes | bytearray | memoryview) -> bytes:
