@@ -50,7 +50,9 @@ def next_standing(
     wanted = member.target - kept
     free = frozenset(place for place in wanted if is_free(place))
     state = MemberState.STABLE if len(free) == len(wanted) else MemberState.UNRELEASED
-    return Standing(state, target_epoch, kept | free, frozenset())
+    standing = Standing(state, target_epoch, kept | free, frozenset())
+    is_there = standing == (member.state, member.epoch, member.assigned, member.revoking)
+    return None if is_there else standing
 
 
 def _has_any(owned: frozenset[Place] | None, places: frozenset[Place]) -> bool:

@@ -29,6 +29,19 @@ def standings(crowd: Crowd) -> dict[str, tuple[int, list[int]]]:
     return {member.id: (member.epoch, sorted(index for _, index in member.assigned)) for member in members}
 
 
+def noting(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> list[Sequence[Change]]:
+    """What is written from now on."""
+    written: list[Sequence[Change]] = []
+    submit = crowd.store.submit
+
+    def noted(changes: Sequence[Change]) -> Pending[None]:
+        written.append(changes)
+        return submit(changes)
+
+    monkeypatch.setattr(crowd.store, "submit", noted)
+    return written
+
+
 def test_nothing_changes_for_members(crowd: Crowd) -> None:
     fellows = crowd.joined("first", "second")
     before, epoch = standings(crowd), crowd.group.roster.epoch
@@ -148,18 +161,20 @@ def test_a_lost_answer_may_be_asked_for_again(crowd: Crowd) -> None:
 
 def test_heartbeats_that_change_nothing_are_not_written(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
     fellows = crowd.joined("first", "second")
-    written: list[Sequence[Change]] = []
-    submit = crowd.store.submit
-
-    def noted(changes: Sequence[Change]) -> Pending[None]:
-        written.append(changes)
-        return submit(changes)
-
-    monkeypatch.setattr(crowd.store, "submit", noted)
+    written = noting(crowd, monkeypatch)
     crowd.settle(*fellows)
     assert written == []
     fellows[0].subscribe("orders", "payments")
     assert [len(changes) for changes in written] == [1]
+    third = Fellow(crowd, "third")
+    third.join()
+    third.beat()
+    written.clear()
+    for _ in range(3):
+        third.beat()
+        third.keep_quiet_about_partitions()
+    assert third.indexes == []
+    assert written == [], "who waits for others says nothing new either"
 
 
 def test_members_work_while_they_cannot_be_kept(crowd: Crowd) -> None:
