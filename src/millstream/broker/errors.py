@@ -34,6 +34,7 @@
         ├── GroupNotEmpty
         ├── GroupNotFound
         ├── GroupHeld            clients of another protocol are reading under its name
+        ├── GroupsClosed         the server stops
         ├── SubscribedToTopic
         └── NoteTooLarge
 
@@ -53,6 +54,7 @@ __all__ = [
     "GroupHeld",
     "GroupNotEmpty",
     "GroupNotFound",
+    "GroupsClosed",
     "IllegalGeneration",
     "InconsistentProtocol",
     "InvalidConfig",
@@ -200,6 +202,10 @@ class GroupNotFound(GroupError):
 
 class GroupHeld(GroupError):
     """Clients of another protocol are reading under this name."""
+
+
+class GroupsClosed(GroupError):
+    """The server stops, and does nothing for groups any more."""
 
 
 class SubscribedToTopic(GroupError):

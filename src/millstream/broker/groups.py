@@ -13,6 +13,7 @@ from millstream.broker.errors import (
     GroupError,
     GroupNotEmpty,
     GroupNotFound,
+    GroupsClosed,
     InvalidGroupId,
     InvalidSessionTimeout,
     RebalanceInProgress,
@@ -60,6 +61,7 @@ class Groups:
         self.offsets = offsets
         self.configs = configs
         self._groups: dict[str, AnyGroup] = {}
+        self._closed = False
         self.in_use: Callable[[str], bool] = lambda _: False
         self.environment = GroupEnvironment(
             runtime=runtime,
@@ -94,7 +96,7 @@ class Groups:
         Raises:
             InvalidGroupId, InvalidSessionTimeout, GroupError.
         """
-        self._check_id(group_id)
+        self._check(group_id)
         low, high = self._settings.session_timeout_min_ms, self._settings.session_timeout_max_ms
         if not low <= request.session_timeout_ms <= high:
             raise InvalidSessionTimeout(
@@ -117,7 +119,7 @@ class Groups:
             InvalidGroupId, GroupError.
             GroupNotFound: the group is a classic one, and stays it.
         """
-        self._check_id(group_id)
+        self._check(group_id)
         assignors = self._settings.consumer_groups.assignors
         if heartbeat.assignor is not None and heartbeat.assignor not in assignors:
             raise UnsupportedAssignor(f"{heartbeat.assignor} is none of the assignors {', '.join(assignors)}")
@@ -187,7 +189,7 @@ class Groups:
         Raises:
             InvalidGroupId, UnknownMember: it has no members.
         """
-        self._check_id(group_id)
+        self._check(group_id)
         group = self._groups.get(group_id)
         if group is None:
             raise UnknownMember(f"the group {group_id} has no members")
@@ -210,7 +212,7 @@ class Groups:
             InvalidGroupId, GroupError: the group does not let the member.
             GroupNotFound: the group has no members.
         """
-        self._check_id(group_id)
+        self._check(group_id)
         self._check_commit(group_id, member_id, instance_id, generation, in_transaction=False)
         return self.offsets.commit(group_id, offsets) if offsets else settled(None)
 
@@ -224,7 +226,7 @@ class Groups:
         Raises:
             InvalidGroupId, GroupError.
         """
-        self._check_id(group_id)
+        self._check(group_id)
         if generation >= 0 or member_id or instance_id is not None:
             self._check_commit(group_id, member_id, instance_id, generation, in_transaction=True)
 
@@ -247,6 +249,7 @@ class Groups:
         Raises:
             GroupError: the group does not let the member.
         """
+        self._check_open()
         group = self._groups.get(group_id)
         if group is not None:
             group.check_fetch(member_id, epoch)
@@ -257,7 +260,7 @@ class Groups:
         Raises:
             InvalidGroupId, GroupNotFound, GroupNotEmpty.
         """
-        self._check_id(group_id)
+        self._check(group_id)
         group = self.find(group_id)
         if group is None:
             raise GroupNotFound(f"there is no group {group_id}")
@@ -300,11 +303,20 @@ class Groups:
                 del self._groups[group_id]
 
     def close(self) -> None:
-        """Let no timer run any more."""
+        """Let no timer run any more, and refuse what members ask from now on.
+
+        Connections are closed later than this: members that were told that there is no such group would not come back
+        as who they were.
+        """
+        self._closed = True
         for group in self._groups.values():
             group.close()
 
-    @staticmethod
-    def _check_id(group_id: str) -> None:
+    def _check(self, group_id: str) -> None:
+        self._check_open()
         if not group_id:
             raise InvalidGroupId("the name of a group is empty")
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise GroupsClosed("the server stops: find the coordinator again")

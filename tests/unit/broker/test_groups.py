@@ -7,6 +7,7 @@ import pytest
 from millstream.broker.errors import (
     GroupNotEmpty,
     GroupNotFound,
+    GroupsClosed,
     InvalidGroupId,
     InvalidSessionTimeout,
     MemberIdRequired,
@@ -212,6 +213,6 @@ def test_close_lets_no_timer_run(sim: SimulatedBroker, groups: Groups) -> None:
     sim.wait(sim.broker.close())
     with pytest.raises(UnknownMember):
         waiting.result()
-    with pytest.raises(UnknownMember):
+    with pytest.raises(GroupsClosed):
         groups.member_group("g").heartbeat(joined.member_id, None, joined.generation)
     assert not sim.runtime.timers

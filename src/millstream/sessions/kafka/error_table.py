@@ -49,6 +49,7 @@ _CODES: Final[Mapping[type[Exception], ErrorCode]] = {
     broker.GroupNotEmpty: ErrorCode.NON_EMPTY_GROUP,
     broker.GroupHeld: ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
     broker.GroupNotFound: ErrorCode.GROUP_ID_NOT_FOUND,
+    broker.GroupsClosed: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     broker.SubscribedToTopic: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC,
     broker.NoteTooLarge: ErrorCode.OFFSET_METADATA_TOO_LARGE,
     authorizer.TopicNotAuthorized: ErrorCode.TOPIC_AUTHORIZATION_FAILED,

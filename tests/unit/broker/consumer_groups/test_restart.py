@@ -8,7 +8,14 @@ import pytest
 from millstream.broker.any_group import GroupKind, GroupState
 from millstream.broker.consumer_groups import Heartbeat, TopicPattern
 from millstream.broker.consumer_groups.memory import MEMBER_DOCUMENT
-from millstream.broker.errors import FencedEpoch, GroupNotFound, RebalanceInProgress, StaleEpoch, UnknownMember
+from millstream.broker.errors import (
+    FencedEpoch,
+    GroupNotFound,
+    GroupsClosed,
+    RebalanceInProgress,
+    StaleEpoch,
+    UnknownMember,
+)
 from millstream.model.pending import Pending
 from millstream.storage.metadata import Change
 from tests.unit.broker.consumer_groups.crowd import GROUP, REBALANCE_MS, SESSION_MS, Crowd, Fellow
@@ -55,6 +62,24 @@ def test_nothing_changes_for_members(crowd: Crowd) -> None:
         assert fellow.beat().assignment is None
     assert standings(crowd) == before
     assert (crowd.group.roster.epoch, crowd.state()) == (epoch, GroupState.STABLE)
+
+
+def test_a_server_that_stops_makes_no_members_and_forgets_none(crowd: Crowd) -> None:
+    fellows = crowd.joined("first", "second")
+    before = standings(crowd)
+    closing = crowd.broker.close()
+    for fellow in fellows:
+        with pytest.raises(GroupsClosed):
+            fellow.beat()
+        with pytest.raises(GroupsClosed):
+            fellow.join()
+        with pytest.raises(GroupsClosed):
+            crowd.broker.groups.check_fetch(GROUP, fellow.member_id, fellow.epoch)
+    with pytest.raises(GroupsClosed):
+        crowd.broker.groups.join(GROUP, classic_joining())
+    crowd.wait(closing)
+    crowd.start()
+    assert standings(crowd) == before
 
 
 def test_all_that_members_said_lasts(crowd: Crowd) -> None:
