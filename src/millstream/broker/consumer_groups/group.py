@@ -241,12 +241,17 @@ class ConsumerGroup:
     # What lasts
 
     def keep(self) -> Pending[None]:
-        """Let last what has changed of members, before they are told. What cannot be kept is in use all the same."""
+        """Let last what has changed of members, before they are told.
+
+        What cannot be kept is in use all the same, and is to be kept with what changes, or is asked, next.
+        """
         touched, memory = self.roster.touched, self._environment.memory
         if not touched or memory is None:
             return settled(None)
         self.roster.touched = set()
-        return memory.keep(self.id, self.members, touched)
+        kept = memory.keep(self.id, self.members, touched)
+        kept.when_done(lambda done: self.roster.touched.update(touched if done.failed else ()))
+        return kept
 
     def resume(self, documents: Iterable[Document]) -> None:
         """Go on with members that were there before a restart of the server; see `GroupMemory.groups`."""

@@ -297,17 +297,24 @@ class Roster:
     # Those of another kind of group, and those of before
 
     def resume(self, documents: Iterable[Document]) -> None:
-        """Go on with members that were there before a restart of the server, as they lasted."""
-        for document in documents:
+        """Go on with members that were there before a restart of the server, as they lasted.
+
+        Where a change could not be kept, an older document may claim what a newer one does: the newer one has it. The
+        member of the older one has another epoch by now, and is to join again.
+        """
+        replaced: set[str] = set()
+        for document in sorted(documents, key=_newness, reverse=True):
+            if self.static(document["instance_id"]) is not None:
+                replaced.add(document["id"])
+                continue
             member = self.add(document["id"], document["instance_id"])
             recall(member, document)
-            # Where a change could not be kept, the one before it may say that a partition is another one's.
             member.assigned = frozenset(place for place in member.assigned if place not in self._owners)
             member.revoking = frozenset(place for place in member.revoking if place not in self._owners)
             member.target = member.assigned
             self._owners |= dict.fromkeys(member.assigned | member.revoking, member)
             self._resubscribed(member, frozenset())
-        self.touched.clear()
+        self.touched = replaced
         self._topics = self._existing()
         # The target is made anew with the first step of a member, when there is who can read patterns.
         self._resuming = True
@@ -322,3 +329,8 @@ class Roster:
             member.epoch = epoch
             member.target = free
             self.place(member, Standing(MemberState.STABLE, epoch, free, frozenset()))
+
+
+def _newness(document: Document) -> tuple[int, int]:
+    """Which of two documents is of a later target; and if of the same, of a member that has not left."""
+    return max(document["epoch"], document["previous_epoch"]), document["epoch"]

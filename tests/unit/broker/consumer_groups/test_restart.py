@@ -8,6 +8,7 @@ import pytest
 from millstream.broker.any_group import GroupKind, GroupState
 from millstream.broker.consumer_groups import Heartbeat, TopicPattern
 from millstream.broker.consumer_groups.memory import MEMBER_DOCUMENT
+from millstream.broker.documents import Document
 from millstream.broker.errors import (
     FencedEpoch,
     GroupNotFound,
@@ -215,6 +216,70 @@ def test_members_work_while_they_cannot_be_kept(crowd: Crowd) -> None:
     crowd.restart()
     had = [index for _, indexes in standings(crowd).values() for index in indexes]
     assert sorted(had) == ALL, "a partition that two were written down for is one's"
+
+
+def test_what_could_not_be_kept_is_kept_later(crowd: Crowd) -> None:
+    first, second, third = crowd.joined("first", "second", "third")
+    crowd.store.failing = True
+    third.leave()
+    crowd.settle(first, second)
+    before = standings(crowd)
+    crowd.store.failing = False
+    second.beat()
+    assert len(crowd.broker.documents.of_kind(MEMBER_DOCUMENT)) == 2
+    crowd.restart()
+    assert standings(crowd) == before
+
+
+def lasting(crowd: Crowd) -> dict[str, Document]:
+    return dict(crowd.broker.documents.of_kind(MEMBER_DOCUMENT))
+
+
+def put_back(crowd: Crowd, documents: dict[str, Document]) -> None:
+    """Let some documents last, as if what came after them could not be kept."""
+    crowd.wait(crowd.broker.documents.change([(MEMBER_DOCUMENT, key, value) for key, value in documents.items()]))
+
+
+def test_of_two_who_last_with_a_partition_the_one_who_got_it_later_has_it(crowd: Crowd) -> None:
+    (first,) = crowd.joined("first")
+    former = lasting(crowd)
+    second = Fellow(crowd, "second")
+    second.join()
+    crowd.settle(first, second)
+    put_back(crowd, former)
+    put_back(crowd, {key: value for key, value in lasting(crowd).items() if key not in former})
+    crowd.restart()
+    assert standings(crowd)["second"] == (second.epoch, second.indexes)
+    with pytest.raises(FencedEpoch):
+        first.beat()
+    third = Fellow(crowd, "third")
+    third.join()
+    crowd.settle(second, third)
+    assert not second.owned & third.owned
+
+
+@pytest.mark.parametrize("rebalanced", [False, True])
+def test_of_two_who_last_as_one_static_member_the_later_one_is_there(crowd: Crowd, rebalanced: bool) -> None:
+    former_self, other = Fellow(crowd, "former", "i"), Fellow(crowd, "other")
+    former_self.join()
+    other.join()
+    crowd.settle(former_self, other)
+    former_self.leave(for_a_while=True)
+    former = lasting(crowd)
+    static = Fellow(crowd, "static", "i")
+    static.join()
+    if rebalanced:
+        static.subscribe("orders", "payments")
+    crowd.settle(static, other)
+    gone = {key: value for key, value in former.items() if value["id"] == "former"}
+    put_back(crowd, gone)
+    crowd.restart()
+    assert set(crowd.group.members) == {"static", "other"}
+    for _ in range(4):
+        crowd.pass_ms(SESSION_MS / 2 - 1)
+        other.beat()
+    assert other.indexes == ALL, "the static member has not come back"
+    assert [document["id"] for document in lasting(crowd).values()] == ["other"]
 
 
 def test_members_of_the_classic_protocol_go_on_too(crowd: Crowd) -> None:
