@@ -259,7 +259,7 @@ class ConsumerGroup:
         timeout_ms = self._environment.timings(self.id).session_timeout_ms
         for member in self.members.values():
             member.session.set(timeout_ms if member.classic is None else member.classic.session_timeout_ms)
-            if member.state is MemberState.UNREVOKED:
+            if member.revoking:
                 member.progress.set(member.rebalance_timeout_ms)
 
     # The end

@@ -150,6 +150,21 @@ def test_who_does_not_give_up_partitions_or_does_not_come_back_is_removed(crowd:
             fellow.beat()
 
 
+def test_a_static_member_that_left_while_it_gave_up_partitions_has_its_session_to_come_back(crowd: Crowd) -> None:
+    static, other = Fellow(crowd, "static", "i"), Fellow(crowd, "other")
+    static.join()
+    other.join()
+    static.beat()
+    static.leave(for_a_while=True)
+    crowd.restart()
+    crowd.pass_ms(REBALANCE_MS + 1)
+    other.beat()
+    assert set(crowd.group.members) == {"static", "other"}
+    crowd.pass_ms(SESSION_MS - REBALANCE_MS)
+    other.beat()
+    assert set(crowd.group.members) == {"other"}
+
+
 def test_what_a_member_left_before_is_shared_out(crowd: Crowd) -> None:
     first, second = crowd.joined("first", "second")
     second.leave()
