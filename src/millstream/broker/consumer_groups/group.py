@@ -10,6 +10,7 @@ they have changed.
 Source: KIP-848, and the group coordinator of Apache Kafka 4.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
@@ -29,9 +30,12 @@ from millstream.broker.errors import (
     StaleEpoch,
     UnreleasedInstance,
 )
+from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending, settled
 
 __all__ = ["ConsumerGroup"]
+
+_log = logging.getLogger(__name__)
 
 
 class ConsumerGroup:
@@ -249,8 +253,16 @@ class ConsumerGroup:
         if not touched or memory is None:
             return settled(None)
         self.roster.touched = set()
+
+        def settle(done: Pending[None]) -> None:
+            try:
+                done.result()
+            except MillstreamError as error:
+                self.roster.touched.update(touched)
+                _log.warning("members not stored group=%s reason=%s: they are with the next change", self.id, error)
+
         kept = memory.keep(self.id, self.members, touched)
-        kept.when_done(lambda done: self.roster.touched.update(touched if done.failed else ()))
+        kept.when_done(settle)
         return kept
 
     def resume(self, documents: Iterable[Document]) -> None:

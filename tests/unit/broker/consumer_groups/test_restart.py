@@ -233,12 +233,13 @@ def test_members_work_while_they_cannot_be_kept(crowd: Crowd) -> None:
     assert sorted(had) == ALL, "a partition that two were written down for is one's"
 
 
-def test_what_could_not_be_kept_is_kept_later(crowd: Crowd) -> None:
+def test_what_could_not_be_kept_is_logged_and_kept_later(crowd: Crowd, caplog: pytest.LogCaptureFixture) -> None:
     first, second, third = crowd.joined("first", "second", "third")
     crowd.store.failing = True
     third.leave()
     crowd.settle(first, second)
     before = standings(crowd)
+    assert "members not stored group=" in caplog.text
     crowd.store.failing = False
     second.beat()
     assert len(crowd.broker.documents.of_kind(MEMBER_DOCUMENT)) == 2
