@@ -220,7 +220,7 @@ class CleaningRun:
         return len(damaged)
 
     def _changes(self, segment: Segment, offset: int) -> Steps[bool]:
-        """Whether anything of a segment would change; if not, what it says of tombstones counts."""
+        """Whether anything of a segment would change; if not, what it says of tombstones counts, or its damage."""
         sieve = self._sieve(offset, lambda _: None)
         segment.pinned = True
         try:
@@ -230,6 +230,9 @@ class CleaningRun:
                 if sieve.changed:
                     return True
                 yield None
+            if segment.index.holes:  # an index says nothing of damage that nobody has met yet
+                self._leave([segment])
+                return False
         finally:
             segment.pinned = False
             segment.drop_index()

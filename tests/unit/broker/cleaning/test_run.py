@@ -37,6 +37,23 @@ def test_damage_stays_damage_and_keeps_tombstones_back(tmp_path: Path) -> None:
     assert (4, b"a", None) in topic.left(), "it might be what keeps a record from coming back"
 
 
+def test_damage_that_a_run_meets_where_nothing_changes(tmp_path: Path) -> None:
+    topic = KeyedTopic(str(tmp_path / "db"), delete__retention__ms="0", **CLEAN)
+    topic.put_each(b"a", b"b", b"c", b"d")
+    topic.seal()
+    topic.clean()
+    topic.put((b"a", None))
+    topic.put_each(b"x", b"x", b"x")
+    topic.seal()
+    path, bit = topic.log.sealed_segments[0].log_path, 8 * 100
+    topic.broker.files.flip_bit(path, bit)
+    topic.clean(4)
+    assert topic.keyed() == [(1, b"b"), (2, b"c"), (3, b"d"), (4, b"a"), (7, b"x")]
+    topic.broker.files.flip_bit(path, bit)
+    topic.restart()
+    assert {key: value for _, key, value in topic.left()}[b"a"] is None, "what can be read again does not come back"
+
+
 def test_a_damaged_frame_that_a_run_meets_first(tmp_path: Path) -> None:
     topic = KeyedTopic(str(tmp_path / "db"), **CLEAN)
     topic.put_each(*[b"a", b"b"] * 6)
