@@ -42,6 +42,7 @@ class _Lane:
     def _run(self) -> None:
         while (work := self._queue.get()) is not None:
             work()
+            del work  # and what it has made, which may be large: it is not to stay until the next comes
 
 
 class LoopRuntime:

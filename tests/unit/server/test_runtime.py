@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import weakref
 
 import pytest
 
@@ -31,6 +32,25 @@ def test_work_of_a_lane_runs_in_order_on_a_thread_of_its_own() -> None:
         assert [await outcome(pending) for pending in pendings] == list(range(50))
         assert [number for number, _ in ran] == list(range(50))
         assert {name for _, name in ran} == {"millstream-flush"}
+        runtime.close()
+
+    asyncio.run(test())
+
+
+class Large:
+    """What a piece of work may make."""
+
+
+def test_a_lane_lets_go_of_what_its_work_has_made() -> None:
+    async def test() -> None:
+        runtime = LoopRuntime()
+        made: list[weakref.ref[Large]] = []
+        runtime.run_blocking("upkeep", Large).when_done(lambda done: made.append(weakref.ref(done.result())))
+        for _ in range(1000):
+            if made and made[0]() is None:
+                break
+            await asyncio.sleep(0.01)
+        assert made[0]() is None
         runtime.close()
 
     asyncio.run(test())
