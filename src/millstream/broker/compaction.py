@@ -212,9 +212,11 @@ class Compaction:
             del self._running[place]
             try:
                 outcome.result()
-            except (MillstreamError, OSError) as error:
-                self._failed[place] = str(error)
-                _log.warning("compaction failed partition=%d directory=%s reason=%s", index, path, error)
+            except Exception as error:  # noqa: BLE001 - a fault of ours, too, is told, and leaves no half file
+                self._failed[place] = str(error) or repr(error)
+                fault = None if isinstance(error, (MillstreamError, OSError)) else error
+                told = "compaction failed partition=%d directory=%s reason=%s"
+                _log.log(logging.ERROR if fault else logging.WARNING, told, index, path, error, exc_info=fault)
                 self._runtime.run_blocking(LANE, lambda: _discard(self._directory.files, writer))
 
         compacted.when_done(end)

@@ -218,6 +218,24 @@ def test_a_kill_at_any_time_leaves_the_old_or_the_new(tmp_path: Path, steps: int
     assert press.left() == [1]
 
 
+def test_a_fault_of_ours_is_told_and_holds_up_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    press = Press()
+    press.add(b"a", b"b")
+    compacted = press.begin_compaction()
+    compacting = press.begin_compaction()
+    press.records.keys_at[1] = 5  # type: ignore[assignment]  # what no session may give
+    ended: list[bool] = []
+    compacting.when_done(lambda done: ended.append(done.failed))
+    press.broker.runtime.run()
+    assert compacted is compacting
+    assert ended == [True]
+    status = press.broker.broker.compaction.status(press.broker.topic(), 0)
+    assert status.state is CompactionState.ERROR
+    assert "TypeError" in caplog.text
+    press.records.keys_at[1] = b"b"
+    press.compact()
+
+
 def test_a_full_disk_fails_the_run_alone() -> None:
     press = Press()
     press.add(b"a")
