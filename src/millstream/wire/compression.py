@@ -64,9 +64,12 @@ def room_for(size_bytes: int) -> memoryview:
     """Room to unpack into, of at least a byte.
 
     A large one comes from the system as it is: to fill it with zeros first, as a bytearray is, takes as long as the
-    unpacking, some 60 ms for 128 MiB, and holds up all other threads, which unpacking does not.
+    unpacking, some 60 ms for 128 MiB, and holds up all other threads, which unpacking does not. It is private: memory
+    that processes can share takes longer to come by, and twice as long to give back.
     """
-    return memoryview(bytearray(size_bytes) if size_bytes <= _LARGE_ROOM_BYTES else mmap.mmap(-1, size_bytes))
+    if size_bytes <= _LARGE_ROOM_BYTES:
+        return memoryview(bytearray(size_bytes))
+    return memoryview(mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
 
 
 def compress(codec: Codec, data: bytes | bytearray | memoryview) -> bytes:

@@ -2,6 +2,7 @@
 
 import mmap
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,3 +36,16 @@ def test_large_bodies_are_unpacked_into_room_that_nobody_has_to_fill_first(codec
     small = decompress(codec, memoryview(compress(codec, body[:1000])))
     assert small == body[:1000]
     assert not isinstance(small.obj, mmap.mmap)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system tells nothing of its memory")
+def test_the_room_is_not_shared_between_processes() -> None:
+    before_kb = _shared_kb()
+    unpacked = decompress(Codec.ZSTD, memoryview(compress(Codec.ZSTD, bytes(8 * 1024 * 1024))))
+    assert _shared_kb() - before_kb < 1024
+    assert len(unpacked) == 8 * 1024 * 1024
+
+
+def _shared_kb() -> int:
+    fields = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(fields["RssShmem"].split()[0])
