@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from millstream.broker.cleaning.cleaner import _Dirty
 from millstream.broker.keyed_frames import FrameRecords
 from millstream.model.frame import FrameHeader, Magic, read_frame_header
 from millstream.model.record import Record
@@ -100,18 +101,28 @@ class KeyedTopic:
         self.broker.pass_ms(BACKOFF_MS * backoffs)
 
     def clean_meanwhile(self, steps: int, action: Callable[[], object]) -> None:
-        """Let the cleaner have its time, and do something when it has taken about so many steps."""
-        runtime = self.broker.runtime
+        """Let the cleaner have its time, and do something about so many steps after a run has begun, while it is under
+        way."""
+        runtime, cleaner = self.broker.runtime, self.broker.broker.cleaner
+        begin, runs = cleaner._clean, cleaner.figures.runs
+        done: list[int] = []
 
         def step(left: int) -> None:
             if left:
                 runtime.call_soon(lambda: step(left - 1))
             else:
+                done.append(cleaner.figures.runs)
                 action()
 
+        def clean(dirty: _Dirty) -> None:
+            cleaner._clean = begin  # type: ignore[method-assign]
+            begin(dirty)
+            step(steps)
+
         self.flush()
-        runtime.call_later(BACKOFF_MS / 1000, lambda: step(steps))
+        cleaner._clean = clean  # type: ignore[method-assign]
         self.broker.pass_ms(BACKOFF_MS)
+        assert done == [runs], "the run was over before"
 
     def restart(self) -> None:
         """Stop cleanly and start again."""

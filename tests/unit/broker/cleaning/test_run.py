@@ -124,8 +124,11 @@ def test_segments_that_go_in_any_step_of_a_run(steps: int, by_retention: bool, t
         topic.put((key, b"v" * 300), timestamp_ms=now_ms)
     topic.seal()
     broker = topic.broker
+    is_held = False
 
     def take() -> None:
+        nonlocal is_held
+        is_held = topic.log.sealed_segments[0].pinned  # then retention comes another time
         if by_retention:
             topic.log.settings.retention_bytes = 6000
             broker.broker._upkeep()
@@ -137,7 +140,7 @@ def test_segments_that_go_in_any_step_of_a_run(steps: int, by_retention: bool, t
     topic.clean(2)
     assert broker.broker.cleaner.figures.failures == 0
     start_offset, left = topic.log.start_offset, topic.left()
-    assert start_offset > 0
+    assert start_offset > 0 or (by_retention and is_held)
     topic.restart()
     assert topic.log.start_offset == start_offset
     assert topic.left() == left
