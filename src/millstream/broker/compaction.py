@@ -319,16 +319,21 @@ class _Run:
         """All that is to be compacted, whole frames at a time."""
         offset, before, log = 0, self._before, self._partition.log
         while before is not None and offset < before.horizon:
+            self._check_there()
             data, offset = before.read(offset, _STEP_BYTES)
             yield from steps_of(data, SLICE_RECORDS)
         while offset < self._horizon:
-            if self._partition.deleted:
-                raise UnknownTopic("the topic is being deleted")
+            self._check_there()
             data, behind = log.read(max(offset, log.start_offset), _STEP_BYTES)
             if behind <= offset:
                 return
             offset = behind
             yield from steps_of(data, SLICE_RECORDS)
+
+    def _check_there(self) -> None:
+        """To be asked before files are read: that would open them again when they are about to be removed."""
+        if self._partition.deleted:
+            raise UnknownTopic("the topic is being deleted")
 
     def _visible(self, data: memoryview) -> Iterator[tuple[FrameHeader, memoryview]]:
         """The frames of a chunk that are for readers."""

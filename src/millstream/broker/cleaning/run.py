@@ -224,8 +224,7 @@ class CleaningRun:
         sieve = self._sieve(offset, lambda _: None)
         segment.pinned = True
         try:
-            for piece in _pieces(segment):
-                self._check_there()
+            for piece in self._pieces(segment):
                 yield from sieve.sift(_frames(piece))
                 if sieve.changed:
                     return True
@@ -245,8 +244,7 @@ class CleaningRun:
         count = 0
         while not count or self._fits(draft.log_bytes, segments[:count], segments[count : count + 1]):
             draft.take(segments[count])
-            for piece in _pieces(segments[count]):
-                self._check_there()
+            for piece in self._pieces(segments[count]):
                 yield from sieve.sift(_frames(piece))
                 if draft.due_bytes >= _WRITE_BYTES:
                     yield draft.write_work
@@ -283,20 +281,21 @@ class CleaningRun:
         if found_ms is not None and (self._tombstones_go_ms is None or found_ms < self._tombstones_go_ms):
             self._tombstones_go_ms = found_ms
 
+    def _pieces(self, segment: Segment) -> Iterator[memoryview]:
+        """All that can be read of a segment."""
+        offset = segment.base_offset
+        while offset < segment.next_offset:
+            # Before it is read: of a topic that goes, that would open files again which are about to be removed.
+            self._check_there()
+            data, offset = segment.read(offset, _STEP_BYTES)
+            if data:
+                yield from steps_of(data, SLICE_RECORDS)
+
     def _check_there(self) -> None:
         if self._partition.deleted:
             raise UnknownTopic("the topic is being deleted")
         if not self._partition.settings.compacted:
             raise NotCompacted("the topic is not compacted any more")
-
-
-def _pieces(segment: Segment) -> Iterator[memoryview]:
-    """All that can be read of a segment."""
-    offset = segment.base_offset
-    while offset < segment.next_offset:
-        data, offset = segment.read(offset, _STEP_BYTES)
-        if data:
-            yield from steps_of(data, SLICE_RECORDS)
 
 
 def _frames(data: memoryview) -> Iterator[tuple[FrameHeader, memoryview]]:

@@ -147,6 +147,24 @@ def test_segments_that_go_in_any_step_of_a_run(steps: int, by_retention: bool, t
     assert not [name for name in topic.files() if name.endswith(".new")]
 
 
+@pytest.mark.parametrize("steps", range(1, 90, 4))
+def test_nothing_is_read_of_a_topic_that_goes(steps: int) -> None:
+    topic = KeyedTopic(segment__bytes="200000", **CLEAN)
+    for n in range(12):
+        topic.put((b"%d" % (n % 5), b"v" * 60_000))
+    topic.seal()
+    broker, reads = topic.broker, [0, 0]
+
+    def go() -> None:
+        broker.runtime.hold("upkeep")  # so that the files are still there
+        broker.broker.delete_topic(broker.topic())
+        reads[0] = broker.files.calls["read"]
+
+    topic.clean_meanwhile(steps, go)
+    reads[1] = broker.files.calls["read"]
+    assert reads[0] == reads[1], "each would keep the space of a file that is gone"
+
+
 def test_a_policy_that_changes_ends_a_run() -> None:
     topic = KeyedTopic(segment__bytes="1000", **CLEAN)
     topic.put_each(*(b"%d" % n for n in [*range(60), *range(0, 60, 3)]), value=b"v" * 300)
