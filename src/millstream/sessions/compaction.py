@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from millstream.broker.keyed_frames import SLICE_RECORDS, Buffer, KeyedRecord, OpenFrame
 from millstream.broker.steps import Steps
-from millstream.model.frame import FrameHeader, set_delete_horizon
+from millstream.model.frame import CODEC_MASK, FrameHeader, set_delete_horizon
 from millstream.model.record import Record
 from millstream.wire.compression import Codec, CompressionError, decompress
 from millstream.wire.errors import WireError
@@ -23,6 +23,7 @@ __all__ = [
     "handed_over",
     "marked",
     "unpacked",
+    "walked",
 ]
 
 IN_PLACE_BYTES: Final = 128 * 1024
@@ -40,6 +41,15 @@ def unpacked(codec: Codec, data: memoryview) -> Steps[memoryview]:
             pass  # as much as anything, or damaged: the second time tells
     whole: memoryview = yield partial(decompress, codec, data)
     return whole
+
+
+def walked(header: FrameHeader, frame: memoryview) -> Steps[Iterator[Record]]:
+    """See `walk_records`; the first record of a packed body is read off the loop, since all is unpacked for it."""
+    records = walk_records(frame)
+    if not header.attributes & CODEC_MASK:
+        return records
+    first: list[Record] = yield partial(list, islice(records, 1))
+    return chain(first, records)
 
 
 def collected(records: Iterable[KeyedRecord]) -> Steps[list[list[KeyedRecord]]]:
@@ -90,12 +100,16 @@ class NeutralFrame:
     def left(self, stays: bytearray, horizon_ms: int | None) -> Steps[Buffer | None]:
         """See `OpenFrame.left`."""
         batch = PlacedBatch(self._header)
-        for number, record in enumerate(walk_records(self._frame)):
+        records = yield from walked(self._header, self._frame)
+        for number, record in enumerate(records):
             if number and number % SLICE_RECORDS == 0:
                 yield None
             if stays[record.offset - self._header.base_offset]:
                 batch.add(record)
-        return batch.sealed()
+        if batch.body_bytes <= IN_PLACE_BYTES:
+            return batch.sealed()
+        sealed: bytearray = yield batch.sealed
+        return sealed
 
 
 class NeutralFrameRecords:
@@ -104,7 +118,8 @@ class NeutralFrameRecords:
     def open(self, header: FrameHeader, frame: memoryview) -> Steps[OpenFrame | None]:
         """See `FrameRecords.open`."""
         try:
-            slices = yield from collected(_keyed(one, header) for one in walk_records(frame))
+            records = yield from walked(header, frame)
+            slices = yield from collected(_keyed(one, header) for one in records)
         except (WireError, CompressionError):
             return None
         return NeutralFrame(header, frame, slices)

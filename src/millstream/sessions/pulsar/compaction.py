@@ -15,13 +15,12 @@ from typing import Final
 from millstream.broker.keyed_frames import SLICE_RECORDS, Buffer, KeyedRecord, OpenFrame
 from millstream.broker.steps import Steps
 from millstream.model.frame import HEADER_BYTES, LENGTH_OVERHEAD, FrameHeader, Magic, frame_crc
-from millstream.sessions.compaction import IN_PLACE_BYTES, NeutralFrame, collected, handed_over, marked
+from millstream.sessions.compaction import IN_PLACE_BYTES, NeutralFrame, collected, handed_over, marked, walked
 from millstream.wire.compression import CompressionError
 from millstream.wire.errors import WireError
 from millstream.wire.pulsar.entry import CompactedEntry, Entry, read_entry, read_messages, uncompressed_payload
 from millstream.wire.pulsar.pulsar_pb2 import NONE, SingleMessageMetadata
 from millstream.wire.pulsar.sticky_key import partition_key
-from millstream.wire.translation import walk_records
 
 __all__ = ["PulsarFrameRecords"]
 
@@ -41,9 +40,9 @@ class PulsarFrameRecords:
             if header.magic == Magic.PULSAR_ENTRY:
                 return (yield from _opened(header, frame))
             base_offset = header.base_offset
+            records = yield from walked(header, frame)
             slices = yield from collected(
-                KeyedRecord(record.offset - base_offset, record.key, not record.value)
-                for record in walk_records(frame)
+                KeyedRecord(record.offset - base_offset, record.key, not record.value) for record in records
             )
         except (WireError, CompressionError):
             return None

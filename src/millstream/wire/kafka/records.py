@@ -328,6 +328,11 @@ class PlacedBatch:
         self._count += 1
         self._body += _encoded_record(record, record.offset - self._frame.base_offset, self._first_ms)
 
+    @property
+    def body_bytes(self) -> int:
+        """Bytes of the records so far."""
+        return len(self._body)
+
     def sealed(self) -> bytearray:
         """The batch; without records it has the times of the frame."""
         frame, count = self._frame, self._count

@@ -101,7 +101,7 @@ class KeyedTopic:
         self.broker.pass_ms(BACKOFF_MS * backoffs)
 
     def clean_meanwhile(self, steps: int, action: Callable[[], object]) -> None:
-        """Let the cleaner have its time, and do something about so many steps after a run has begun, in its course."""
+        """Let the cleaner have its time, and do something when a run has taken about so many steps."""
         runtime, cleaner = self.broker.runtime, self.broker.broker.cleaner
         begin, runs = cleaner._clean, cleaner.figures.runs
         done: list[int] = []
