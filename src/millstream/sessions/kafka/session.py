@@ -22,7 +22,6 @@ __all__ = ["KafkaSession"]
 _LENGTH: Final = struct.Struct(">i")
 _KEY: Final = struct.Struct(">h")
 _KEY_END: Final = _LENGTH.size + _KEY.size
-_NO_KEY: Final = -1
 _UNKNOWN_REQUEST_BYTES_MAX: Final = 512 * 1024
 """Bytes of a request from a client that must show who it is and has not; as Apache Kafka has it."""
 _BEFORE_ADMISSION: Final = {API_VERSIONS_KEY, SASL_HANDSHAKE.key, SASL_AUTHENTICATE.key}
@@ -45,7 +44,7 @@ class KafkaSession:
         self._client = client
         self._request_bytes_max = service.broker.settings.request_bytes_max
         self._changing = 0
-        self._changing_key = _NO_KEY
+        self._changing_key: int | None = None
         self._holding = False
 
     def measure(self, buffer: memoryview) -> int:
@@ -56,6 +55,9 @@ class KafkaSession:
         """
         if len(buffer) < _LENGTH.size:
             return 0
+        # First, because what is under way may change what is taken: it may be a login.
+        if self._changing and self._waits_its_turn(buffer):
+            return 0
         (length,) = _LENGTH.unpack_from(buffer)
         least, most = _REQUEST_BYTES_MIN, self._request_bytes_max
         authentication = self._client.authentication
@@ -63,8 +65,6 @@ class KafkaSession:
             least, most = 0 if authentication.tokens_are_bare else least, min(most, _UNKNOWN_REQUEST_BYTES_MAX)
         if not least <= length <= most:
             raise MalformedMessage(f"a request of {length} bytes")
-        if self._changing and self._waits_its_turn(buffer):
-            return 0
         return int(length) + _LENGTH.size
 
     def handle(self, frame: memoryview) -> Answer:
@@ -104,7 +104,7 @@ class KafkaSession:
             return None
         if isinstance(outcome, Pending):
             if handler.turn is not Turn.NONE and not outcome.done:
-                self._changing_key = header.api_key if handler.turn is Turn.OTHERS else _NO_KEY
+                self._changing_key = header.api_key if handler.turn is Turn.OTHERS else None
                 self._changing += 1
                 outcome.when_done(self._changed)
             return outcome.then(lambda response: api.encode_response(version, header.correlation_id, response))

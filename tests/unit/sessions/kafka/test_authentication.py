@@ -113,6 +113,20 @@ def test_plain(ada: Guarded) -> None:
     assert ada.client.principal == "User:ada"
 
 
+def test_a_large_request_behind_a_login_is_one_of_who_has_logged_in(ada: Guarded) -> None:
+    ada.plain()
+    assert not ada.set("eve", "hers").error_code
+    ada.connect()
+    ada.shake("PLAIN")
+    login = ada.send(SASL_AUTHENTICATE, SaslAuthenticateRequest(auth_bytes=b"\0eve\0hers"), 2)
+    assert login is not None
+    assert not login.done
+    large = memoryview((1024 * 1024).to_bytes(4, "big") + bytes(100))
+    assert ada.session.measure(large) == 0
+    assert not ada.wait(login).error_code
+    assert ada.session.measure(large) == 1024 * 1024 + 4
+
+
 @pytest.mark.parametrize(("name", "password"), [("ada", "other"), ("eve", "secret"), ("ada", ""), ("", "secret")])
 def test_a_wrong_password_is_told_and_ends_the_connection(ada: Guarded, name: str, password: str) -> None:
     answer = ada.plain(name, password)

@@ -1,10 +1,13 @@
 """A request counts on what those before it have changed."""
 
+import struct
+
 import pytest
 
 from millstream.model.pending import Pending
 from millstream.sessions.kafka.table import HANDLERS, Turn
 from millstream.wire.kafka.api import Api
+from millstream.wire.kafka.errors import MalformedMessage
 from millstream.wire.kafka.messages.create_topics import CREATE_TOPICS, CreatableTopic, CreateTopicsRequest
 from millstream.wire.kafka.messages.fetch import FETCH
 from millstream.wire.kafka.messages.metadata import METADATA, MetadataRequest
@@ -80,6 +83,19 @@ def test_requests_behind_a_produce_or_a_fetch_do_not_wait(client: Conversation) 
     client.send(PRODUCE, produce_request(batch(b"value")), BY_NAME)
     client.send(FETCH, fetch_request(5), BY_NAME)
     assert not waits(client, ASKED)
+
+
+def test_what_will_be_refused_waits_its_turn_too(client: Conversation) -> None:
+    """Or those before it would lose their answers."""
+    pending = client.send(*CREATE)
+    assert pending is not None
+    unknown, endless = (struct.pack(">ih", length, -1) + bytes(18) for length in (20, 2**31 - 1))
+    assert client.session.measure(memoryview(unknown)) == 0
+    assert client.session.measure(memoryview(endless)) == 0
+    client.wait(pending)
+    assert client.session.measure(memoryview(unknown)) == 24
+    with pytest.raises(MalformedMessage):
+        client.session.measure(memoryview(endless))
 
 
 def test_those_that_nobody_waits_for_are_told_by_name() -> None:
