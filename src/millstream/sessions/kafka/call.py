@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 from uuid import UUID
 
 from millstream.broker.authorizer import ANONYMOUS
@@ -10,6 +10,7 @@ from millstream.broker.broker import Broker
 from millstream.broker.errors import UnknownTopic
 from millstream.broker.partition import Partition
 from millstream.broker.topics import Topic
+from millstream.model.pending import Pending
 from millstream.sessions.kafka.authentication import Authentication, Security
 from millstream.sessions.kafka.fetch_sessions import FetchSessions
 from millstream.sessions.session import Endpoint
@@ -80,12 +81,19 @@ class Client:
 
 @dataclass(slots=True)
 class Call:
-    """One request on its way through a handler."""
+    """One request on its way through a handler.
+
+    Args:
+        service, client: whose it is.
+        version, client_id: from its header.
+        effects: what requests of other APIs behind it wait for, where that is not its answer.
+    """
 
     service: KafkaShared
     client: Client
     version: int
     client_id: str | None
+    effects: tuple[Pending[Any], ...] = ()
 
     @property
     def broker(self) -> Broker:

@@ -1,7 +1,7 @@
 """A Kafka connection without its socket: one request frame in, its answer out."""
 
 import struct
-from typing import Final
+from typing import Any, Final
 
 from millstream.model.errors import MillstreamError
 from millstream.model.pending import Pending
@@ -99,16 +99,23 @@ class KafkaSession:
         if limit is not None and len(frame) > limit:
             raise MalformedMessage(f"a {api.name} request of {len(frame)} bytes, where {limit} are allowed")
         request = api.decode_request(frame, header)
-        outcome = handler.handle(Call(self._service, self._client, version, header.client_id), request)
+        call = Call(self._service, self._client, version, header.client_id)
+        outcome = handler.handle(call, request)
+        for effect in call.effects:
+            self._begin_change(effect, header.api_key)
         if outcome is None:
             return None
         if isinstance(outcome, Pending):
             if handler.turn is not Turn.NONE and not outcome.done:
-                self._changing_key = header.api_key if handler.turn is Turn.OTHERS else None
-                self._changing += 1
-                outcome.when_done(self._changed)
+                self._begin_change(outcome, header.api_key if handler.turn is Turn.OTHERS else None)
             return outcome.then(lambda response: api.encode_response(version, header.correlation_id, response))
         return api.encode_response(version, header.correlation_id, outcome)
+
+    def _begin_change(self, pending: Pending[Any], own_key: int | None) -> None:
+        """Let requests wait for something, but for those of an API, if any."""
+        self._changing_key = own_key
+        self._changing += 1
+        pending.when_done(self._changed)
 
     def _waits_its_turn(self, buffer: memoryview) -> bool:
         """Whether the request at the start of a buffer is to be served after what those before it are changing."""

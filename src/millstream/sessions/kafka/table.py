@@ -113,7 +113,7 @@ class Turn(Enum):
 
     ALL = "all: they count on what it changes"
     OTHERS = "those of other APIs: its own kind keep their order by themselves, and may lie together on the disk"
-    NONE = "none: a produce has its place at once, and what a fetch or a group waits for may stand behind it"
+    NONE = "none, but for `Call.effects`: else a produce has its place at once; fetches and groups may wait for them"
 
 
 @dataclass(frozen=True, slots=True)

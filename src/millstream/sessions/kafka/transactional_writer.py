@@ -91,7 +91,10 @@ class TransactionalWriter:
             shared.kept_bytes -= size
 
         writing.when_done(release)
-        return writing.chain(append)
+        written = writing.chain(append)
+        # Behind the callback that appends: the end of the transaction may stand behind the batch.
+        self._call.effects += (writing,)
+        return written
 
     def _append(self, transaction: Transaction, batch: memoryview, done: Done) -> Pending[None] | None:
         partition, header = self._partition, self._header

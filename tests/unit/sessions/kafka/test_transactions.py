@@ -9,12 +9,13 @@ import pytest
 from millstream.model.pending import Pending
 from millstream.sessions.kafka import transactional_writer
 from millstream.wire.kafka.error_codes import ErrorCode
+from millstream.wire.kafka.messages.end_txn import END_TXN, EndTxnRequest
 from millstream.wire.kafka.messages.fetch import FETCH
 from millstream.wire.kafka.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from millstream.wire.kafka.messages.produce import PRODUCE
 from tests.support.batches import batch
 from tests.unit.sessions.kafka.conversation import fetch_request, produce_request
-from tests.unit.sessions.kafka.transacting import ADDING, AS_BEFORE, Teller
+from tests.unit.sessions.kafka.transacting import ADDING, AS_BEFORE, Teller, transactional_batch
 
 NONE = ErrorCode.NONE
 
@@ -113,6 +114,29 @@ def test_batches_on_their_way_keep_their_order_while_a_partition_is_added(teller
     assert teller.service.kept_bytes == 0
     teller.done(who)
     assert teller.values() == [b"0", b"1", b"2", b"3", b"4"]
+
+
+@pytest.mark.parametrize("acks", [0, 1, -1])
+def test_the_end_behind_a_batch_waits_until_its_partition_is_added(teller: Teller, acks: int) -> None:
+    who = teller.open()
+    assert teller.write(who, b"0", index=1) == NONE
+    ending = EndTxnRequest(transactional_id=teller.name, producer_id=who[0], producer_epoch=who[1], committed=True)
+    end, more = (
+        memoryview(b"".join(api.encode_request(version, 7, "client", request)))
+        for api, version, request in ((END_TXN, 5, ending), (PRODUCE, ADDING, produce_request(None)))
+    )
+    frame = transactional_batch(b"1", who, 0, timestamp_ms=teller.runtime.now_ms())
+    request = produce_request(frame, acks=acks)
+    request.transactional_id = teller.name
+    teller.send(PRODUCE, request, ADDING)
+    assert teller.session.measure(more) == len(more)
+    assert teller.session.measure(end) == 0
+    assert teller.held == 1
+    teller.runtime.run()
+    assert teller.held == 0
+    assert teller.session.measure(end) == len(end)
+    teller.done(who)
+    assert teller.values() == [b"1"]
 
 
 def test_what_cannot_be_added_is_not_written(teller: Teller) -> None:
