@@ -152,15 +152,19 @@ class FramedConnection(asyncio.BufferedProtocol):
             position += frame_bytes
             self._serve_frame(view[start:position], out)
             frame_bytes = 0
+        stopped = self._must_wait()
         if position:
             self._frames_served(out)
         if out:
             self._hand_over(out)
         del view
         self._make_room(position, frame_bytes)
-        if self._must_wait() and not self._reading_paused and not self._closing:
+        waits = self._must_wait()
+        if (stopped or waits) and not self._reading_paused and not self._closing:
             self._reading_paused = True
             self._transport.pause_reading()
+            if not waits:  # what kept frames in the buffer has gone with the answers, and nobody else knows of them
+                self._loop.call_soon(self._go_on)
 
     def _serve_frame(self, frame: memoryview, out: list[Buffer]) -> None:
         try:
