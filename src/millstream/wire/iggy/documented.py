@@ -122,9 +122,12 @@ def _read(form: type, payload: memoryview, *, spare: bool) -> Any:
     except (struct.error, IndexError, UnicodeDecodeError, Refused):
         return None
     rest = payload[position:]
-    if (len(rest) and not spare) or any(rest) or not found.name or not found.name.isprintable():
+    if (len(rest) and not spare) or any(rest):
         return None
-    return found
+    # A number such as 514, as clients send it, begins as an identifier with a name does, but zeros come in the name.
+    names = ("stream", "stream_id", "topic_id", "name")
+    texts = [text for name in names if isinstance(text := getattr(found, name, None), str)]
+    return found if all(text and text.isprintable() for text in texts) else None
 
 
 def _largest_number(found: Any) -> int:

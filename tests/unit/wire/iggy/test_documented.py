@@ -49,6 +49,16 @@ def test_no_name_makes_one_form_look_like_the_other(number: int, length: int) ->
     assert CREATE_STREAM.decode_request(Dialect.A, memoryview(document)) == stream(number - 1, name)
 
 
+@pytest.mark.parametrize("first", range(256))
+def test_no_number_looks_like_a_name(first: int) -> None:
+    """514, for one, begins as the identifier with a name of two bytes does."""
+    for second in range(256):
+        number = first + 256 * second
+        client = number.to_bytes(4, "little") + b"\x02s1"
+        if number:
+            assert CREATE_STREAM.decode_request(Dialect.A, memoryview(client)) == stream(number - 1, "s1")
+
+
 def topic(**fields: object) -> CreateTopic:
     return CreateTopic(**{"stream": 0, "partitions_count": 3, "name": "t1", **fields})  # type: ignore[arg-type]
 
