@@ -525,24 +525,6 @@ async def test_a_session_writes_when_it_wants_whatever_is_due() -> None:
 
 
 @on_loop
-async def test_frames_behind_answers_that_leave_with_the_same_read_are_served() -> None:
-    """The bound was reached together with answers that were written at the end of the read."""
-    peer = Peer()
-    waits: Pending[list[Buffer]] = Pending()
-    most = bytes(WRITE_BUFFER_HIGH_BYTES - 100)
-    answers = iter([[most], waits, [bytes(1000)], [b"last"]])
-    peer.its_session.answer = lambda frame: next(answers)
-    peer.send(frame(b"x" * 10) * 4)
-    assert len(peer.its_session.frames) == 3
-    await asyncio.sleep(0)
-    assert len(peer.its_session.frames) == 4
-    assert peer.reading()
-    waits.resolve([b"now"])
-    await asyncio.sleep(0)
-    assert bytes(peer.transport.written) == most + b"now" + bytes(1000) + b"last"
-
-
-@on_loop
 async def test_a_held_connection_serves_nothing_until_every_hold_is_taken_back() -> None:
     peer = Peer()
     peer.connection.hold()
