@@ -76,6 +76,7 @@ class _Directory:
     names: _Names = field(default_factory=dict)
     durable: _Names = field(default_factory=dict)
     unsynced: list[dict[str, _Inode | None]] = field(default_factory=list)
+    lost: OSError | None = None
 
     def change(self, names: dict[str, _Inode | None]) -> None:
         """Set and remove (None) names, all in one."""
@@ -118,6 +119,8 @@ class SimulatedFiles:
         """The process dies: open files and locks are gone, what was written stays as it is."""
         self._life += 1
         self._locked.clear()
+        for directory in self._directories.values():
+            directory.lost = None
 
     def crash(self, seed: int) -> None:
         """The power fails: see the module's text for what may be lost."""
@@ -234,12 +237,16 @@ class SimulatedFiles:
         directory = self._directories[path]
         try:
             self._meet("sync_directory", path)
-        except OSError:
+        except OSError as error:
             directory.unsynced = []
+            directory.lost = directory.lost or error
             raise
         for change in directory.unsynced:
             _rename(directory.durable, change)
         directory.unsynced = []
+
+    def names_lost(self, path: str) -> OSError | None:
+        return self._directories[path].lost
 
     def remove(self, path: str) -> None:
         self._meet("remove", path)

@@ -92,7 +92,13 @@ class Files(Protocol):
         """Make a directory and its parents, lasting."""
 
     def sync_directory(self, path: str) -> None:
-        """Return when the names in a directory are on the disk."""
+        """Return when the names in a directory are on the disk. Raises OSError."""
+
+    def names_lost(self, path: str) -> OSError | None:
+        """Why names in a directory may not be on the disk, whatever `sync_directory` says now: it has failed before.
+
+        What the system could not write it may have dropped, and it tells only one of those who ask.
+        """
 
     def remove(self, path: str) -> None:
         """Remove a file, if it exists."""
@@ -157,6 +163,7 @@ class OsFiles:
 
     def __init__(self) -> None:
         self._handles: OrderedDict[str, int] = OrderedDict()
+        self._names_lost: dict[str, OSError] = {}
 
     def open(self, path: str) -> File:
         try:
@@ -240,8 +247,14 @@ class OsFiles:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(fd)
+        except OSError as error:
+            self._names_lost.setdefault(path, error)
+            raise
         finally:
             os.close(fd)
+
+    def names_lost(self, path: str) -> OSError | None:
+        return self._names_lost.get(path)
 
     def remove(self, path: str) -> None:
         try:
@@ -250,6 +263,7 @@ class OsFiles:
             return
 
     def remove_tree(self, path: str) -> None:
+        self._names_lost.pop(path, None)
         for name in self.list_directory(path):
             entry = f"{path}/{name}"
             if os.path.isdir(entry) and not os.path.islink(entry):

@@ -100,7 +100,6 @@ class PartitionLog:
         for segment in segments:
             self.encodings |= segment.encodings
         self._names_unsynced = True
-        self._names_lost: OSError | None = None
         self._loaded: list[Segment] = []
         self._sealing: list[tuple[Segment, bytes]] = []
         self._flushing: deque[list[Segment]] = deque()
@@ -286,16 +285,13 @@ class PartitionLog:
         """Put the names in the directory on the disk; in any lane.
 
         Raises:
-            OSError: they are not, and from then on every call says so: what the system could not write it may have
-                dropped, so that a second attempt, in whatever lane, would succeed, and lie.
+            OSError: they are not, or once were not, whoever wanted it: a second attempt, in whatever lane, would
+                succeed, and lie.
         """
-        if self._names_lost is not None:
-            raise self._names_lost
-        try:
-            self._files.sync_directory(self.directory)
-        except OSError as error:
-            self._names_lost = error
-            raise
+        self._files.sync_directory(self.directory)
+        lost = self._files.names_lost(self.directory)
+        if lost is not None:
+            raise lost
 
     def flushed(self) -> None:
         """Close the files of the segments that the flush has sealed. On the loop's thread."""

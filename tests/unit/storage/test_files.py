@@ -260,3 +260,23 @@ def test_more_buffers_than_the_system_takes_in_one_call(tmp_path: Path) -> None:
     file.write(3, pieces)
     assert file.read(3, 100_000) == b"".join(pieces)
     file.close()
+
+
+def test_names_that_could_not_be_synced_are_lost_for_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files, path = OsFiles(), str(tmp_path / "d")
+    files.make_directory(path)
+    assert files.names_lost(path) is None
+
+    def fail(fd: int) -> None:
+        raise OSError(errno.EIO, "gone")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", fail)
+        with pytest.raises(OSError, match="gone"):
+            files.sync_directory(path)
+    files.sync_directory(path)
+    lost = files.names_lost(path)
+    assert lost is not None
+    assert lost.errno == errno.EIO
+    files.remove_tree(path)
+    assert files.names_lost(path) is None

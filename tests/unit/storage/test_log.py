@@ -365,3 +365,16 @@ def test_a_log_that_failed_is_never_vouched_for(files: SimulatedFiles) -> None:
     log.close()
     assert files.calls["sync"] == syncs, "a flush that failed is not tried again"
     assert not [name for name in files.list_directory(DIRECTORY) if name.endswith(".index")]
+
+
+def test_a_name_is_not_vouched_for_once_a_sync_of_the_directory_has_failed(files: SimulatedFiles) -> None:
+    """An index that is not written is no loss, but the system may have dropped the name of a new segment with it."""
+    log = opened(files, LogSettings(segment_bytes=1000, retention_ms=-1))
+    for _ in range(2):
+        append(log, batch(bytes(600)))
+    files.inject(Fault("sync_directory", at=2))
+    flush(log)
+    assert files.read_whole(f"{DIRECTORY}/{0:020d}.index") is not None, "its name alone did not last"
+    append(log, batch(bytes(600)))
+    with pytest.raises(OSError, match=r"Input.output error"):
+        log.flush_work()()
