@@ -4,12 +4,12 @@ Where its clients (of 2023-09) have a request otherwise, both forms are sent. Th
 nothing are those that the clients accept.
 """
 
-import socket
 import struct
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.support.plain_socket import PlainSocket
 from tests.support.server_process import ServerProcess, serving
 
 PING, GET_STATS, GET_ME, GET_CLIENT, GET_CLIENTS = 1, 10, 20, 21, 22
@@ -60,28 +60,24 @@ def message(payload: bytes, fill: int = 7) -> bytes:
     return bytes([fill]) * 16 + u32(len(payload)) + payload
 
 
-class Connection:
+class Connection(PlainSocket):
     """A client that knows nothing but bytes."""
 
-    def __init__(self, address: str) -> None:
-        host, _, port = address.rpartition(":")
-        self._socket = socket.create_connection((host, int(port)), timeout=20)
-
-    def write(self, code: int, payload: bytes = b"") -> None:
-        self._socket.sendall(u32(4 + len(payload)) + u32(code) + payload)
+    def command(self, code: int, payload: bytes = b"") -> None:
+        self.write(u32(4 + len(payload)) + u32(code) + payload)
 
     def answer(self) -> tuple[int, bytes]:
-        status, length = struct.unpack("<II", self._exactly(8))
-        return status, self._exactly(length)
+        status, length = struct.unpack("<II", self.receive_exactly(8))
+        return status, self.receive_exactly(length)
 
     def ask(self, code: int, payload: bytes = b"") -> bytes:
-        self.write(code, payload)
+        self.command(code, payload)
         status, content = self.answer()
         assert status == 0
         return content
 
     def refused(self, code: int, payload: bytes = b"") -> int:
-        self.write(code, payload)
+        self.command(code, payload)
         status, content = self.answer()
         assert content == b""
         return status
@@ -96,17 +92,6 @@ class Connection:
                 POLL_MESSAGES, who + where + u32(partition) + bytes((strategy,)) + u64(value) + u32(count) + commit
             )
         )
-
-    def _exactly(self, size: int) -> bytes:
-        data = b""
-        while len(data) < size:
-            piece = self._socket.recv(size - len(data))
-            assert piece, "the server closed the connection"
-            data += piece
-        return data
-
-    def close(self) -> None:
-        self._socket.close()
 
 
 def polled(content: bytes) -> list[bytes]:
@@ -246,7 +231,7 @@ def test_headers(client: Connection, place: bytes) -> None:
 
     def send(*blocks: bytes) -> tuple[int, bytes]:
         messages = b"".join(bytes(16) + u32(len(block)) + block + u32(1) + b"x" for block in blocks)
-        client.write(SEND_MESSAGES, place + to_partition(1) + messages)
+        client.command(SEND_MESSAGES, place + to_partition(1) + messages)
         return client.answer()
 
     every = b"".join(header(b"kind-%d" % kind, kind, b"v") for kind in range(1, 16))

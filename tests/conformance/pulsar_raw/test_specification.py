@@ -3,13 +3,13 @@
 Numbers of commands and fields are those of PulsarApi.proto. The specification of 1.x says the same of what it knows.
 """
 
-import socket
 import struct
 from collections.abc import Callable, Iterator
 
 import pytest
 from crc32c import crc32c
 
+from tests.support.plain_socket import PlainSocket
 from tests.support.server_process import ServerProcess
 
 CONNECT, CONNECTED, SUBSCRIBE, PRODUCER, SEND, SEND_RECEIPT, SEND_ERROR, MESSAGE, ACK, FLOW = range(2, 12)
@@ -86,22 +86,18 @@ def send(payload: bytes, sequence_id: int = 0, *more: bytes) -> bytes:
     return struct.pack(">II", 4 + len(command) + len(payload), len(command)) + command + payload
 
 
-class Connection:
+class Connection(PlainSocket):
     """A client that knows nothing but bytes, and says CONNECT."""
 
     def __init__(self, address: str, version: int = 6) -> None:
-        host, _, port = address.rpartition(":")
-        self._socket = socket.create_connection((host, int(port)), timeout=20)
+        super().__init__(address)
         self.write(simple(CONNECT, f(1, "Pulsar-Client-by-hand"), f(4, version)))
         self.connected = self.take(CONNECTED)
 
-    def write(self, *frames: bytes) -> None:
-        self._socket.sendall(b"".join(frames))
-
     def receive(self) -> tuple[int, Fields, bytes]:
         """The type of the next command, its fields, and what stands behind it."""
-        (total,) = struct.unpack(">I", self._exactly(4))
-        content = self._exactly(total)
+        (total,) = struct.unpack(">I", self.receive_exactly(4))
+        content = self.receive_exactly(total)
         size = int.from_bytes(content[:4])
         command = fields(content[4 : 4 + size])
         (type_,) = command.pop(1)
@@ -131,23 +127,6 @@ class Connection:
     def is_silent(self) -> bool:
         self.write(simple(PING))
         return self.receive()[0] == PONG
-
-    def _exactly(self, size: int) -> bytes:
-        data = b""
-        while len(data) < size:
-            piece = self._socket.recv(size - len(data))
-            assert piece, "the server closed the connection"
-            data += piece
-        return data
-
-    def is_closed(self) -> bool:
-        try:
-            return self._socket.recv(1) == b""
-        except ConnectionResetError:
-            return True
-
-    def close(self) -> None:
-        self._socket.close()
 
 
 Open = Callable[..., Connection]
@@ -189,7 +168,7 @@ def test_connecting(opened: Open) -> None:
     assert client.connected[1][0]
     assert client.is_silent()
     client.write(simple(CONNECT, f(1, "again")))
-    assert client.is_closed()
+    assert client.closed_by_server()
 
 
 def test_discovery(opened: Open, name: str) -> None:
@@ -224,7 +203,7 @@ def test_producing(opened: Open, name: str) -> None:
     assert client.take(SEND_RECEIPT)[2] == [3], "pending messages are persisted before Success"
     assert client.take(SUCCESS)[1] == [9]
     client.write(send(entry(b"late", 4), 4))
-    assert client.is_closed(), "a producer that is not there"
+    assert client.closed_by_server(), "a producer that is not there"
 
 
 def test_names_of_producers(opened: Open, name: str) -> None:
@@ -345,4 +324,4 @@ def test_errors(opened: Open, name: str) -> None:
     for type_ in (CLOSE_PRODUCER, CLOSE_CONSUMER):
         assert other.ask(simple(type_, f(1, 55), f(2, 9)), SUCCESS)[1] == [9]
     other.write(simple(99))
-    assert other.is_closed()
+    assert other.closed_by_server()

@@ -1,12 +1,12 @@
 """What the Kafka protocol guide says of connections, with bytes that are written by hand from it alone."""
 
-import socket
 import struct
 from collections.abc import Iterator
 
 import pytest
 from crc32c import crc32c
 
+from tests.support.plain_socket import PlainSocket
 from tests.support.server_process import ServerProcess, serving
 
 PRODUCE, METADATA, OFFSET_COMMIT, OFFSET_FETCH = 0, 3, 8, 9
@@ -50,15 +50,8 @@ def produced(name: str, partition: int, error: int, base_offset: int) -> bytes:
     return array(string(name) + array(struct.pack(">ihqq", partition, error, base_offset, -1))) + bytes(4)
 
 
-class Socket:
+class Socket(PlainSocket):
     """A connection of a client that knows nothing but bytes."""
-
-    def __init__(self, address: str) -> None:
-        host, _, port = address.rpartition(":")
-        self._socket = socket.create_connection((host, int(port)), timeout=20)
-
-    def write(self, *frames: bytes) -> None:
-        self._socket.sendall(b"".join(frames))
 
     def answer(self, correlation_id: int) -> bytes:
         content = self.token()
@@ -66,25 +59,8 @@ class Socket:
         return content[4:]
 
     def token(self) -> bytes:
-        (size,) = struct.unpack(">i", self._exactly(4))
-        return self._exactly(size)
-
-    def _exactly(self, size: int) -> bytes:
-        data = b""
-        while len(data) < size:
-            piece = self._socket.recv(size - len(data))
-            assert piece, "the server closed the connection"
-            data += piece
-        return data
-
-    def is_closed(self) -> bool:
-        try:
-            return self._socket.recv(1) == b""
-        except ConnectionResetError:
-            return True
-
-    def close(self) -> None:
-        self._socket.close()
+        (size,) = struct.unpack(">i", self.receive_exactly(4))
+        return self.receive_exactly(size)
 
 
 @pytest.fixture
@@ -153,7 +129,7 @@ def test_a_mechanism_that_is_not_enabled(guarded: ServerProcess, version: int) -
     client = Socket(guarded.kafka)
     client.write(request(SASL_HANDSHAKE, version, 1, string("GSSAPI")))
     assert client.answer(1) == b"\0\x21" + MECHANISMS
-    assert client.is_closed()
+    assert client.closed_by_server()
     client.close()
 
 
@@ -173,7 +149,7 @@ def test_tokens_in_requests(guarded: ServerProcess) -> None:
     client.write(request(SASL_HANDSHAKE, 1, 1, string("PLAIN")), request(SASL_AUTHENTICATE, 0, 2, sized(BAD)))
     client.answer(1)
     assert client.answer(2)[:2] == b"\0\x3a"
-    assert client.is_closed()
+    assert client.closed_by_server()
     client.close()
 
 
@@ -188,7 +164,7 @@ def test_opaque_tokens(guarded: ServerProcess) -> None:
     client = Socket(guarded.kafka)
     client.write(request(SASL_HANDSHAKE, 0, 1, string("PLAIN")), sized(BAD))
     client.answer(1)
-    assert client.is_closed()
+    assert client.closed_by_server()
     client.close()
 
 
@@ -196,5 +172,5 @@ def test_a_first_packet_that_is_no_request(guarded: ServerProcess) -> None:
     """It would be a token of GSSAPI, as clients of 0.9.0 send it; that mechanism is not enabled here."""
     client = Socket(guarded.kafka)
     client.write(sized(b"\x60\x82\x01\x00" + b"t" * 60))
-    assert client.is_closed()
+    assert client.closed_by_server()
     client.close()
